@@ -97,7 +97,7 @@ enum smg_event_kind {
     SMG_EV_ARRIVE,       /* router: request `request` arrives */
     SMG_EV_RESERVED,     /* RESERVE was granted; status != 0: it can never be */
     SMG_EV_KV_READY,     /* prefill of layers [lo, hi) of `request` is complete in GPU memory */
-    SMG_EV_OP_DONE,      /* a notifying action is complete; purpose, request, layers echo the action */
+    SMG_EV_OP_DONE,      /* a notifying action is complete; purpose, request, step, layers, bytes, entries, messages echo it */
     SMG_EV_MSG,          /* message from `peer` */
     SMG_EV_SPLIT_DONE,   /* entries_local, entries_remote of `request` at layers [lo, hi) of `step` */
     SMG_EV_BLOCKS_VISIBLE, /* reserved for drivers that watch the mask */
@@ -116,8 +116,9 @@ struct smg_event {
     uint32_t request;
     uint32_t step;
     uint16_t layer_lo, layer_hi;
-    uint32_t entries_row_max;        /* SPLIT_DONE: longest remote row (entries of one KV head in one layer) */
-    uint64_t entries_local, entries_remote;
+    uint32_t messages;               /* OP_DONE: echoed from the action */
+    uint64_t bytes, entries;         /* OP_DONE: echoed from the action */
+    uint64_t entries_local, entries_remote; /* SPLIT_DONE */
     uint64_t cookie[3];              /* RESERVED: where, in the driver's terms */
     struct smg_message msg;          /* MSG */
 };
@@ -163,11 +164,15 @@ enum smg_purpose {
 };
 
 enum smg_action_flag {
-    SMG_ACT_NOTIFY = 1u,     /* the driver reports OP_DONE */
-    SMG_ACT_LAST = 2u        /* last WRITE of its request on this path: its completion must mean placed, not only sent */
+    SMG_ACT_NOTIFY = 1u      /* the driver reports OP_DONE; of a WRITE only when the data is placed at the receiver */
 };
 
-/* A piece of an action. WRITE: blocks [first, first+count) of `layer`. SPLIT: `request` with `step` in count. */
+enum smg_item_flag {
+    SMG_ITEM_FULL = 1u       /* SPLIT: this request is in mode full, everything is local and no mask is read */
+};
+
+/* A piece of an action. WRITE of blocks: [first, first+count) of `layer`. WRITE of metadata: bytes [first, first+count) of that layer's
+ * metadata. SPLIT: one request of the batch, its decode step in count. */
 struct smg_item {
     uint32_t request;
     uint16_t layer;

@@ -1,0 +1,69 @@
+/* Growable arrays of actions and items. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent.h"
+
+/* Room for one more element: *array may move. NULL-safe; on error nothing changes. */
+static int grow(void **array, size_t n, size_t *cap, size_t element_bytes)
+{
+    size_t want = *cap > 0 ? *cap * 2 : 16;
+    void *moved;
+
+    if (n < *cap) {
+        return SMG_OK;
+    }
+    if (want <= *cap || want > SIZE_MAX / element_bytes) {
+        return SMG_ERR_NOMEM;
+    }
+    moved = realloc(*array, want * element_bytes);
+    if (moved == NULL) {
+        return SMG_ERR_NOMEM;
+    }
+    *array = moved;
+    *cap = want;
+    return SMG_OK;
+}
+
+void smg_actions_free(struct smg_actions *a)
+{
+    free(a->action);
+    free(a->items);
+    memset(a, 0, sizeof(*a));
+}
+
+struct smg_action *smg_actions_add(struct smg_actions *a, enum smg_action_kind kind)
+{
+    void *array = a->action;
+    struct smg_action *added;
+
+    if (grow(&array, a->n, &a->cap, sizeof(*a->action)) != SMG_OK) {
+        return NULL;
+    }
+    a->action = array;
+    added = &a->action[a->n++];
+    memset(added, 0, sizeof(*added));   /* padding too: logs of actions are compared byte for byte */
+    added->kind = (uint32_t)kind;
+    return added;
+}
+
+int smg_actions_item(struct smg_actions *a, const struct smg_item *item)
+{
+    void *array = a->items;
+    struct smg_action *last;
+
+    if (a->n == 0) {
+        return SMG_ERR_INVALID;
+    }
+    if (a->n_items >= UINT32_MAX || grow(&array, a->n_items, &a->cap_items, sizeof(*a->items)) != SMG_OK) {
+        return SMG_ERR_NOMEM;
+    }
+    a->items = array;
+    last = &a->action[a->n - 1];
+    if (last->n_items == 0) {
+        last->item_first = (uint32_t)a->n_items;
+    }
+    a->items[a->n_items++] = *item;
+    last->n_items++;
+    return SMG_OK;
+}

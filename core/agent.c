@@ -1,0 +1,140 @@
+#include "core/agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent_priv.h"
+#include "core/rng.h"
+
+static const struct smg_agent_type *agent_type(const struct smg_world *w, uint16_t instance)
+{
+    if (instance == SMG_ROUTER)
+        return &smg_router_agent;
+    if (smg_world_is_prefill(w, instance))
+        return &smg_prefill_agent;
+    return smg_world_is_decode(w, instance) ? &smg_decode_agent : NULL;
+}
+
+int smg_agent_create(const struct smg_world *w, uint16_t instance, struct smg_agent **out)
+{
+    const struct smg_agent_type *type = agent_type(w, instance);
+    struct smg_agent *a = NULL;
+    int status;
+
+    if (!type || !w->scheme)
+        return SMG_ERR_INVALID;
+    status = type->create(w, &a);
+    if (status)
+        return status;
+    a->type = type;
+    a->world = w;
+    a->instance = instance;
+    w->scheme->features(&w->scenario, &a->features);
+    *out = a;
+    return SMG_OK;
+}
+
+void smg_agent_destroy(struct smg_agent *a)
+{
+    if (!a)
+        return;
+    for (size_t i = 0; i < SMG_RANK_CACHE; i++)
+        smg_rank_unref(a->ranks[i].rank);
+    a->type->destroy(a);
+}
+
+int smg_agent_step(struct smg_agent *a, const struct smg_event *e, struct smg_actions *out)
+{
+    out->n = 0;
+    out->n_items = 0;
+    return a->type->step(a, e, out);
+}
+
+const struct smg_records *smg_agent_records(const struct smg_agent *a)
+{
+    return a->type->records ? a->type->records(a) : NULL;
+}
+
+void smg_agent_grid(const struct smg_agent *a, uint32_t prompt_tokens, struct smg_grid *out)
+{
+    smg_grid_init(out, &a->world->model, prompt_tokens, a->world->scenario.blocks_per_layer, a->world->scenario.min_block_tokens);
+}
+
+/* Requests share a ranking when nothing in it depends on the request: same block count, same length group, and same length too where a
+ * sliding window or a short prompt makes the set of non-empty blocks depend on it. */
+static uint64_t rank_key(const struct smg_agent *a, const struct smg_rank_type *type, uint32_t request, const struct smg_grid *g)
+{
+    uint64_t key = smg_hash2(g->blocks, a->world->model.window_tokens ? g->tokens : 0);
+
+    if (a->world->importance)
+        key = smg_hash2(key, smg_importance_group(a->world->importance, g->tokens));
+    return type->per_request ? smg_hash2(key, request) : key;
+}
+
+static size_t rank_slot(struct smg_agent *a, uint64_t key, int *hit)
+{
+    size_t oldest = 0;
+
+    for (size_t i = 0; i < SMG_RANK_CACHE; i++) {
+        *hit = a->ranks[i].rank && a->ranks[i].key == key;
+        if (*hit)
+            return i;
+        if (a->ranks[i].age < a->ranks[oldest].age)
+            oldest = i;
+    }
+    return oldest;
+}
+
+int smg_agent_rank(struct smg_agent *a, uint32_t request, const struct smg_grid *g, struct smg_rank **out)
+{
+    const struct smg_rank_type *type = smg_rank_find(a->features.ranking);
+    struct smg_rank_input in = {g, a->world->importance, a->world->scenario.seed, request};
+    uint64_t key;
+    size_t slot;
+    int hit = 0, status;
+
+    if (!type)
+        return SMG_ERR_NOT_FOUND;
+    key = rank_key(a, type, request, g);
+    slot = rank_slot(a, key, &hit);
+    if (!hit) {
+        struct smg_rank *fresh = NULL;
+        status = smg_rank_create(type, &in, &fresh);
+        if (status)
+            return status;
+        smg_rank_unref(a->ranks[slot].rank);
+        a->ranks[slot].rank = fresh;
+        a->ranks[slot].key = key;
+    }
+    a->ranks[slot].age = ++a->rank_clock;
+    *out = smg_rank_ref(a->ranks[slot].rank);
+    return SMG_OK;
+}
+
+struct smg_action *smg_agent_act(struct smg_agent *a, struct smg_actions *out, enum smg_action_kind kind, enum smg_lane lane, uint16_t peer,
+                                 enum smg_purpose purpose, uint32_t request)
+{
+    struct smg_action *act = smg_actions_add(out, kind);
+
+    if (!act)
+        return NULL;
+    act->op = ++a->next_op;
+    act->lane = (uint16_t)lane;
+    act->peer = peer;
+    act->purpose = (uint16_t)purpose;
+    act->request = request;
+    act->item_first = (uint32_t)out->n_items;
+    return act;
+}
+
+struct smg_action *smg_agent_send(struct smg_agent *a, struct smg_actions *out, uint16_t to, enum smg_message_kind kind, uint32_t request)
+{
+    struct smg_action *act = smg_agent_act(a, out, SMG_ACT_SEND, SMG_LANE_CTL, to, SMG_FOR_NONE, request);
+
+    if (!act)
+        return NULL;
+    act->messages = 1;
+    act->msg.kind = (uint32_t)kind;
+    act->msg.request = request;
+    return act;
+}

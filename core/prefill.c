@@ -1,0 +1,692 @@
+/* Prefill agent: computes prompts layer by layer, pushes the Kr best blocks as layers complete, answers on-demand requests, and trickles the
+ * rest when a decode instance grants it.
+ *
+ * Order on the wire (`01` 3.1, 3.3): metadata ahead of blocks; replies ahead of late pushes (blocks of a request that already decodes);
+ * granted blocks join the replies' queue (speculative.queue: shared) or come last of all (own). What goes next is decided at chunk
+ * boundaries: at most PUSH_WINDOW chunks per peer are posted ahead.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent_priv.h"
+#include "core/cost.h"
+
+enum { PUSH_WINDOW = 2 };
+
+/* A piece of work for the wire: block ranges of one request, or a piece of one layer's metadata. */
+struct chunk {
+    struct chunk *next;
+    uint16_t purpose;            /* METADATA, PUSH, SPECULATIVE */
+    uint16_t layer;              /* METADATA, PUSH */
+    uint64_t bytes, mask_bytes;
+    uint32_t n_items;
+    struct smg_item item[];
+};
+
+struct fifo {
+    struct chunk *head, **tail;
+};
+
+struct job {
+    struct job *next;            /* by request id, ascending */
+    uint32_t request;
+    uint16_t partner;            /* decode instance, 0: nothing to hand off */
+    uint16_t mode;
+    uint32_t prompt_tokens, hit_tokens, kr_blocks, total_blocks;
+    struct smg_grid grid;
+    struct smg_rank *rank;
+    int assigned, reserved, pool_known, done_asked, failed;
+    uint64_t cookie[3];
+    uint32_t offloaded;          /* layers in host memory, in order */
+    uint32_t queued;             /* layers whose chunks are queued */
+    int first_token;
+    struct fifo metadata, push, speculative;
+    uint32_t in_flight;          /* WRITEs, gathers and replies not complete */
+    uint32_t required_left;      /* chunks that the hand-off waits for */
+    uint32_t push_left;          /* METADATA and PUSH chunks queued or in flight */
+    int handed_off, pushed;
+    uint32_t sent_next;          /* next position of the ranking for speculation */
+    uint64_t metadata_bytes, proactive_bytes, speculative_bytes, on_demand_bytes, messages;
+};
+
+struct prefill {
+    struct smg_agent base;
+    struct job *jobs;
+    uint32_t *posted;            /* [instances] PUSH chunks in flight per peer */
+    uint32_t replies;            /* operations on REPLY lanes in flight */
+    uint64_t metadata_token_bytes;
+};
+
+static struct prefill *prefill_of(struct smg_agent *a)
+{
+    return (struct prefill *)a;
+}
+
+/* ---- Jobs and queues ---- */
+
+static void fifo_init(struct fifo *f)
+{
+    f->head = NULL;
+    f->tail = &f->head;
+}
+
+static void fifo_push(struct fifo *f, struct chunk *c)
+{
+    c->next = NULL;
+    *f->tail = c;
+    f->tail = &c->next;
+}
+
+static struct chunk *fifo_pop(struct fifo *f)
+{
+    struct chunk *c = f->head;
+
+    if (!c)
+        return NULL;
+    f->head = c->next;
+    if (!f->head)
+        f->tail = &f->head;
+    return c;
+}
+
+static void fifo_clear(struct fifo *f)
+{
+    struct chunk *c;
+
+    while ((c = fifo_pop(f)))
+        free(c);
+}
+
+static void job_free(struct job *j)
+{
+    fifo_clear(&j->metadata);
+    fifo_clear(&j->push);
+    fifo_clear(&j->speculative);
+    smg_rank_unref(j->rank);
+    free(j);
+}
+
+static struct job *job_find(struct prefill *p, uint32_t request)
+{
+    struct job *j = p->jobs;
+
+    while (j && j->request < request)
+        j = j->next;
+    return j && j->request == request ? j : NULL;
+}
+
+/* The decode node's word about memory may arrive before the router's assignment: either creates the job. */
+static struct job *job_get(struct prefill *p, uint32_t request)
+{
+    struct job **at = &p->jobs, *j;
+
+    while (*at && (*at)->request < request)
+        at = &(*at)->next;
+    if (*at && (*at)->request == request)
+        return *at;
+    j = calloc(1, sizeof *j);
+    if (!j)
+        return NULL;
+    j->request = request;
+    fifo_init(&j->metadata);
+    fifo_init(&j->push);
+    fifo_init(&j->speculative);
+    j->next = *at;
+    *at = j;
+    return j;
+}
+
+static void job_remove(struct prefill *p, struct job *j)
+{
+    struct job **at = &p->jobs;
+
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+    job_free(j);
+}
+
+static void prefill_destroy(struct smg_agent *a)
+{
+    struct prefill *p = prefill_of(a);
+
+    while (p->jobs)
+        job_remove(p, p->jobs);
+    free(p->posted);
+    free(p);
+}
+
+static int prefill_create(const struct smg_world *w, struct smg_agent **out)
+{
+    struct prefill *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return SMG_ERR_NOMEM;
+    p->posted = calloc(smg_world_instances(w), sizeof *p->posted);
+    if (!p->posted) {
+        free(p);
+        return SMG_ERR_NOMEM;
+    }
+    p->metadata_token_bytes = smg_metadata_token_bytes(w);
+    *out = &p->base;
+    return SMG_OK;
+}
+
+/* ---- Cutting layers into chunks ---- */
+
+static struct chunk *chunk_new(uint16_t purpose, uint16_t layer, uint32_t cap_items)
+{
+    struct chunk *c = calloc(1, sizeof *c + cap_items * sizeof c->item[0]);
+
+    if (c) {
+        c->purpose = purpose;
+        c->layer = layer;
+    }
+    return c;
+}
+
+static int queue_metadata(struct prefill *p, struct job *j, uint16_t layer)
+{
+    uint64_t total = j->prompt_tokens * p->metadata_token_bytes, limit = smg_world_chunk_bytes(p->base.world);
+
+    if (j->mode == SMG_MODE_FULL || !p->base.features.metadata || !smg_model_layer_selects(&p->base.world->model, layer))
+        return SMG_OK;
+    for (uint64_t at = 0; at < total; at += limit) {
+        struct chunk *c = chunk_new(SMG_FOR_METADATA, layer, 1);
+        if (!c)
+            return SMG_ERR_NOMEM;
+        c->bytes = total - at < limit ? total - at : limit;
+        c->n_items = 1;
+        c->item[0] = (struct smg_item){j->request, layer, 0, (uint32_t)at, (uint32_t)c->bytes};
+        fifo_push(&j->metadata, c);
+        j->push_left++;
+        j->required_left++;
+    }
+    return SMG_OK;
+}
+
+/* Adds a block to a chunk, widening the last range when it is adjacent. The caller keeps room. */
+static void chunk_add(struct chunk *c, uint32_t request, uint16_t layer, uint32_t block, uint64_t bytes, uint64_t mask_bytes)
+{
+    struct smg_item *last = c->n_items ? &c->item[c->n_items - 1] : NULL;
+
+    c->bytes += bytes;
+    c->mask_bytes += mask_bytes;
+    if (last && last->layer == layer && last->first + last->count == block)
+        last->count++;
+    else
+        c->item[c->n_items++] = (struct smg_item){request, layer, 0, block, 1};
+}
+
+static int queue_blocks(struct prefill *p, struct job *j, uint16_t layer)
+{
+    const uint32_t *position = j->rank->position + (size_t)layer * j->rank->blocks;
+    uint64_t limit = smg_world_chunk_bytes(p->base.world);
+    struct chunk *c = NULL;
+
+    for (uint32_t m = smg_grid_first(&j->grid, layer); m < j->grid.blocks; m++) {
+        uint64_t bytes = smg_grid_range_bytes(&j->grid, layer, m, 1);
+        if (position[m] >= j->kr_blocks)
+            continue;
+        if (c && c->bytes + bytes > limit) {
+            fifo_push(&j->push, c);
+            c = NULL;
+        }
+        if (!c) {
+            c = chunk_new(SMG_FOR_PUSH, layer, j->grid.blocks - m);
+            if (!c)
+                return SMG_ERR_NOMEM;
+            j->push_left++;
+            j->required_left += layer < SMG_DENSE_LAYERS || j->mode == SMG_MODE_FULL || p->base.world->scenario.decode_start == SMG_START_PUSHED;
+        }
+        chunk_add(c, j->request, layer, m, bytes, smg_grid_range_tokens(&j->grid, layer, m, 1));
+    }
+    if (c)
+        fifo_push(&j->push, c);
+    return SMG_OK;
+}
+
+/* Queues the layers that are in host memory, once the decode node has told where they go. */
+static int queue_layers(struct prefill *p, struct job *j)
+{
+    int status = SMG_OK;
+
+    if (!j->pool_known || !j->partner || j->failed)
+        return SMG_OK;
+    for (; j->queued < j->offloaded && !status; j->queued++) {
+        status = queue_metadata(p, j, (uint16_t)j->queued);
+        if (!status)
+            status = queue_blocks(p, j, (uint16_t)j->queued);
+    }
+    return status;
+}
+
+/* ---- Posting ---- */
+
+static int post_write(struct prefill *p, struct job *j, struct chunk *c, enum smg_lane lane, struct smg_actions *out)
+{
+    struct smg_action *act = smg_agent_act(&p->base, out, SMG_ACT_WRITE, lane, j->partner, (enum smg_purpose)c->purpose, j->request);
+    int status = act ? SMG_OK : SMG_ERR_NOMEM;
+
+    if (act) {
+        act->flags = SMG_ACT_NOTIFY;
+        act->layer_lo = c->layer;
+        act->layer_hi = (uint16_t)(c->layer + 1);
+        act->bytes = c->bytes;
+        act->mask_bytes = c->mask_bytes;
+        act->messages = c->purpose == SMG_FOR_METADATA ? 1 : 2 * c->n_items; /* each range is followed by its mask */
+        j->messages += act->messages;
+        j->in_flight++;
+        for (uint32_t i = 0; i < c->n_items && !status; i++)
+            status = smg_actions_item(out, &c->item[i]);
+    }
+    free(c);
+    return status;
+}
+
+/* The next chunk that may go to this peer: metadata of any request, then blocks; late blocks wait for replies; own-queue speculation last. */
+static struct chunk *next_chunk(struct prefill *p, uint16_t peer, struct job **owner)
+{
+    struct chunk *c = NULL;
+
+    for (struct job *j = p->jobs; j && !c; j = j->next)
+        if (j->partner == peer && (c = fifo_pop(&j->metadata)))
+            *owner = j;
+    for (struct job *j = p->jobs; j && !c; j = j->next)
+        if (j->partner == peer && !(j->handed_off && p->replies) && (c = fifo_pop(&j->push)))
+            *owner = j;
+    for (struct job *j = p->jobs; j && !c && !p->replies; j = j->next)
+        if (j->partner == peer && (c = fifo_pop(&j->speculative)))
+            *owner = j;
+    return c;
+}
+
+static int post_peer(struct prefill *p, uint16_t peer, struct smg_actions *out)
+{
+    int status = SMG_OK;
+
+    while (!status && p->posted[peer] < PUSH_WINDOW) {
+        struct job *j = NULL;
+        struct chunk *c = next_chunk(p, peer, &j);
+        if (!c)
+            break;
+        p->posted[peer]++;
+        status = post_write(p, j, c, SMG_LANE_PUSH, out);
+    }
+    return status;
+}
+
+static int post_all(struct prefill *p, struct smg_actions *out)
+{
+    const struct smg_world *w = p->base.world;
+    int status = SMG_OK;
+
+    for (uint32_t i = 1 + w->prefill_instances; i < smg_world_instances(w) && !status; i++)
+        status = post_peer(p, (uint16_t)i, out);
+    return status;
+}
+
+/* ---- Speculation ---- */
+
+static int queue_grant(struct prefill *p, struct job *j, uint32_t blocks, struct smg_actions *out)
+{
+    int shared = p->base.world->scenario.speculative.queue == SMG_SPEC_SHARED, status = SMG_OK;
+    uint64_t limit = smg_world_chunk_bytes(p->base.world);
+    struct chunk *c = NULL;
+
+    while (!status && blocks && j->sent_next < j->rank->total) {
+        const struct smg_block_id *b = &j->rank->order[j->sent_next++];
+        uint64_t bytes = smg_grid_range_bytes(&j->grid, b->layer, b->block, 1);
+        if (!c)
+            c = chunk_new(SMG_FOR_SPECULATIVE, b->layer, blocks);
+        if (!c)
+            return SMG_ERR_NOMEM;
+        chunk_add(c, j->request, b->layer, b->block, bytes, smg_grid_range_tokens(&j->grid, b->layer, b->block, 1));
+        blocks--;
+        if (c->bytes < limit && blocks && j->sent_next < j->rank->total)
+            continue;
+        if (shared) {
+            p->replies++;
+            status = post_write(p, j, c, SMG_LANE_REPLY, out);
+        } else {
+            fifo_push(&j->speculative, c);
+        }
+        c = NULL;
+    }
+    return status;
+}
+
+/* ---- Milestones of a request ---- */
+
+static int hand_off(struct prefill *p, struct job *j, struct smg_actions *out)
+{
+    int all_queued = j->partner && j->queued == p->base.world->model.layers;
+
+    if (!all_queued || j->failed)
+        return SMG_OK;
+    if (!j->handed_off && !j->required_left && j->first_token) {
+        j->handed_off = 1;
+        if (!smg_agent_send(&p->base, out, j->partner, SMG_MSG_HANDOFF, j->request))
+            return SMG_ERR_NOMEM;
+    }
+    if (!j->pushed && !j->push_left) {
+        j->pushed = 1;
+        if (!smg_agent_send(&p->base, out, SMG_ROUTER, SMG_MSG_PUSHED, j->request))
+            return SMG_ERR_NOMEM;
+    }
+    return SMG_OK;
+}
+
+static int send_summary(struct prefill *p, struct job *j, struct smg_actions *out)
+{
+    struct smg_action *act = smg_agent_send(&p->base, out, SMG_ROUTER, SMG_MSG_SUMMARY, j->request);
+
+    if (!act)
+        return SMG_ERR_NOMEM;
+    act->msg.u.summary.metadata_bytes = j->metadata_bytes;
+    act->msg.u.summary.proactive_bytes = j->proactive_bytes;
+    act->msg.u.summary.speculative_bytes = j->speculative_bytes;
+    act->msg.u.summary.on_demand_bytes = j->on_demand_bytes;
+    act->msg.u.summary.messages = j->messages;
+    return SMG_OK;
+}
+
+/* A finished (or failed) request is dropped when the NIC holds nothing of it any more; only then may the decode node reuse its memory. */
+static int retire(struct prefill *p, struct job *j, struct smg_actions *out)
+{
+    int computed = j->offloaded == p->base.world->model.layers || !j->reserved || (!j->partner && j->first_token);
+
+    if (!j->done_asked || j->in_flight || !computed)
+        return SMG_OK;
+    if (!j->failed && send_summary(p, j, out))
+        return SMG_ERR_NOMEM;
+    if (j->partner && !smg_agent_send(&p->base, out, j->partner, SMG_MSG_DONE, j->request))
+        return SMG_ERR_NOMEM;
+    if (j->reserved && !smg_agent_act(&p->base, out, SMG_ACT_RELEASE, SMG_LANE_NONE, 0, SMG_FOR_NONE, j->request))
+        return SMG_ERR_NOMEM;
+    job_remove(p, j);
+    return SMG_OK;
+}
+
+static void drop_queues(struct job *j)
+{
+    fifo_clear(&j->metadata);
+    fifo_clear(&j->push);
+    fifo_clear(&j->speculative);
+    j->sent_next = j->rank ? j->rank->total : 0;
+}
+
+/* ---- Events ---- */
+
+static int on_assign(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
+{
+    struct job *j = job_get(p, e->msg.request);
+    struct smg_action *act;
+
+    if (!j)
+        return SMG_ERR_NOMEM;
+    if (j->assigned)
+        return SMG_ERR_PROTOCOL;
+    j->assigned = 1;
+    j->partner = e->msg.u.assign.partner;
+    j->mode = e->msg.u.assign.mode;
+    j->prompt_tokens = e->msg.u.assign.prompt_tokens;
+    j->hit_tokens = e->msg.u.assign.hit_tokens;
+    j->kr_blocks = j->sent_next = e->msg.u.assign.kr_blocks;
+    j->total_blocks = e->msg.u.assign.total_blocks;
+    smg_agent_grid(&p->base, j->prompt_tokens, &j->grid);
+    if (j->partner && smg_agent_rank(&p->base, j->request, &j->grid, &j->rank))
+        return SMG_ERR_NOMEM;
+    act = smg_agent_act(&p->base, out, SMG_ACT_RESERVE, SMG_LANE_NONE, 0, SMG_FOR_NONE, j->request);
+    if (!act)
+        return SMG_ERR_NOMEM;
+    act->bytes = smg_model_prompt_bytes(&p->base.world->model, j->prompt_tokens);
+    return SMG_OK;
+}
+
+static int fail(struct prefill *p, struct job *j, int status, struct smg_actions *out)
+{
+    struct smg_action *act = smg_agent_send(&p->base, out, SMG_ROUTER, SMG_MSG_FAILED, j->request);
+
+    if (!act)
+        return SMG_ERR_NOMEM;
+    act->msg.u.failed.status = status;
+    j->failed = 1;
+    j->done_asked = 1;
+    return retire(p, j, out);
+}
+
+static int start_compute(struct prefill *p, struct job *j, struct smg_actions *out)
+{
+    const struct smg_request_spec spec = {0, j->prompt_tokens, 1, j->hit_tokens};
+    double layer_s = smg_cost_prefill_layer_s(p->base.world, &spec);
+
+    if (!smg_agent_send(&p->base, out, SMG_ROUTER, SMG_MSG_STARTED, j->request))
+        return SMG_ERR_NOMEM;
+    for (uint32_t l = 0; l < p->base.world->model.layers; l++) {
+        struct smg_action *act = smg_agent_act(&p->base, out, SMG_ACT_COMPUTE, SMG_LANE_GPU_MAIN, 0, SMG_FOR_PREFILL_LAYER, j->request);
+        if (!act)
+            return SMG_ERR_NOMEM;
+        act->flags = SMG_ACT_NOTIFY;
+        act->layer_lo = (uint16_t)l;
+        act->layer_hi = (uint16_t)(l + 1);
+        act->duration_s = layer_s;
+    }
+    return SMG_OK;
+}
+
+static int on_reserved(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
+{
+    struct job *j = job_find(p, e->request);
+
+    if (!j)
+        return SMG_ERR_PROTOCOL;
+    if (e->status)
+        return fail(p, j, e->status, out);
+    j->reserved = 1;
+    return start_compute(p, j, out);
+}
+
+static int emit_first(struct prefill *p, struct job *j, struct smg_actions *out)
+{
+    struct smg_action *act = smg_agent_send(&p->base, out, SMG_ROUTER, SMG_MSG_TOKEN, j->request);
+
+    if (!act)
+        return SMG_ERR_NOMEM;
+    act->msg.u.token.token = 1;
+    j->first_token = 1;
+    j->done_asked |= !j->partner;
+    return retire(p, j, out);
+}
+
+/* Only the computed part is new to host memory; the cached prefix is there already. */
+static int on_kv_ready(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
+{
+    struct job *j = job_find(p, e->request);
+    uint32_t last = p->base.world->model.layers - 1;
+
+    if (!j)
+        return SMG_ERR_PROTOCOL;
+    if (j->partner) {
+        uint32_t kept = smg_model_layer_tokens(&p->base.world->model, e->layer_lo, j->prompt_tokens - j->hit_tokens);
+        struct smg_action *act = smg_agent_act(&p->base, out, SMG_ACT_COPY, SMG_LANE_D2H, 0, SMG_FOR_OFFLOAD, j->request);
+        if (!act)
+            return SMG_ERR_NOMEM;
+        act->flags = SMG_ACT_NOTIFY;
+        act->layer_lo = e->layer_lo;
+        act->layer_hi = e->layer_hi;
+        act->bytes = kept * smg_model_token_layer_bytes(&p->base.world->model);
+    }
+    return e->layer_lo == last && !j->failed ? emit_first(p, j, out) : SMG_OK;
+}
+
+static int on_pool(struct prefill *p, const struct smg_event *e)
+{
+    struct job *j = job_get(p, e->msg.request);
+
+    if (!j)
+        return SMG_ERR_NOMEM;
+    j->pool_known = 1;
+    memcpy(j->cookie, e->msg.u.pool.cookie, sizeof j->cookie);
+    return queue_layers(p, j);
+}
+
+static int on_index(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
+{
+    struct job *j = job_find(p, e->msg.request);
+    struct smg_action *act;
+
+    if (!j || e->peer != j->partner)
+        return SMG_ERR_PROTOCOL;
+    act = smg_agent_act(&p->base, out, SMG_ACT_GATHER, SMG_LANE_CPU_GATHER, e->peer, SMG_FOR_REPLY_GATHER, j->request);
+    if (!act)
+        return SMG_ERR_NOMEM;
+    act->flags = SMG_ACT_NOTIFY;
+    act->step = e->msg.step;
+    act->layer_lo = e->msg.layer_lo;
+    act->layer_hi = e->msg.layer_hi;
+    act->bytes = e->msg.u.index.bytes;
+    act->entries = e->msg.u.index.entries;
+    act->messages = e->msg.u.index.messages;
+    act->duration_s = p->base.world->nic.rpc_overhead_s;
+    j->in_flight++;
+    return SMG_OK;
+}
+
+static int on_gathered(struct prefill *p, struct job *j, const struct smg_event *e, struct smg_actions *out)
+{
+    struct smg_action *act = smg_agent_act(&p->base, out, SMG_ACT_REPLY, SMG_LANE_REPLY, j->partner, SMG_FOR_REPLY, j->request);
+
+    if (!act)
+        return SMG_ERR_NOMEM;
+    act->flags = SMG_ACT_NOTIFY;
+    act->step = e->step;
+    act->layer_lo = e->layer_lo;
+    act->layer_hi = e->layer_hi;
+    act->entries = e->entries;
+    act->bytes = e->bytes;
+    act->messages = e->messages;
+    j->in_flight++;
+    j->messages += act->messages;
+    j->on_demand_bytes += act->bytes;
+    p->replies++;
+    return SMG_OK;
+}
+
+static void count_write(struct prefill *p, struct job *j, const struct smg_event *e)
+{
+    if (e->purpose == SMG_FOR_METADATA)
+        j->metadata_bytes += e->bytes;
+    else if (e->purpose == SMG_FOR_PUSH)
+        j->proactive_bytes += e->bytes;
+    else
+        j->speculative_bytes += e->bytes;
+    if (e->purpose == SMG_FOR_SPECULATIVE && p->base.world->scenario.speculative.queue == SMG_SPEC_SHARED)
+        p->replies--;
+    else
+        p->posted[j->partner]--;
+    if (e->purpose == SMG_FOR_SPECULATIVE)
+        return;
+    j->push_left--;
+    if (e->purpose == SMG_FOR_METADATA || e->layer_lo < SMG_DENSE_LAYERS || j->mode == SMG_MODE_FULL ||
+        p->base.world->scenario.decode_start == SMG_START_PUSHED)
+        j->required_left--;
+}
+
+static int on_op_done(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
+{
+    struct job *j = job_find(p, e->request);
+    int status = SMG_OK;
+
+    if (!j)
+        return SMG_ERR_PROTOCOL;
+    switch (e->purpose) {
+    case SMG_FOR_OFFLOAD:
+        j->offloaded++;
+        status = queue_layers(p, j);
+        break;
+    case SMG_FOR_REPLY_GATHER:
+        j->in_flight--;
+        status = on_gathered(p, j, e, out);
+        break;
+    case SMG_FOR_REPLY:
+        j->in_flight--;
+        p->replies--;
+        break;
+    case SMG_FOR_METADATA:
+    case SMG_FOR_PUSH:
+    case SMG_FOR_SPECULATIVE:
+        j->in_flight--;
+        count_write(p, j, e);
+        break;
+    default:
+        return SMG_ERR_PROTOCOL;
+    }
+    if (!status)
+        status = hand_off(p, j, out);
+    if (!status)
+        status = retire(p, j, out);
+    return status ? status : post_all(p, out);
+}
+
+static int on_done(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
+{
+    struct job *j = job_find(p, e->msg.request);
+
+    if (!j)
+        return SMG_OK; /* it failed here first */
+    j->failed |= e->msg.kind == SMG_MSG_FAILED;
+    j->done_asked = 1;
+    drop_queues(j);
+    return retire(p, j, out);
+}
+
+static int on_message(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
+{
+    struct job *j;
+    int status;
+
+    switch (e->msg.kind) {
+    case SMG_MSG_PREFILL:
+        return on_assign(p, e, out);
+    case SMG_MSG_POOL:
+        status = on_pool(p, e);
+        j = job_find(p, e->msg.request);
+        if (!status && j && j->assigned)
+            status = hand_off(p, j, out);
+        return status ? status : post_all(p, out);
+    case SMG_MSG_INDEX:
+        return on_index(p, e, out);
+    case SMG_MSG_IDLE:
+        j = job_find(p, e->msg.request);
+        if (!j || j->done_asked)
+            return SMG_OK;
+        status = queue_grant(p, j, e->msg.u.grant.blocks, out);
+        return status ? status : post_all(p, out);
+    case SMG_MSG_DONE:
+    case SMG_MSG_FAILED:
+        return on_done(p, e, out);
+    default:
+        return SMG_ERR_PROTOCOL;
+    }
+}
+
+static int prefill_step(struct smg_agent *a, const struct smg_event *e, struct smg_actions *out)
+{
+    struct prefill *p = prefill_of(a);
+
+    switch (e->kind) {
+    case SMG_EV_RESERVED:
+        return on_reserved(p, e, out);
+    case SMG_EV_KV_READY:
+        return on_kv_ready(p, e, out);
+    case SMG_EV_OP_DONE:
+        return on_op_done(p, e, out);
+    case SMG_EV_MSG:
+        return on_message(p, e, out);
+    default:
+        return SMG_ERR_PROTOCOL;
+    }
+}
+
+const struct smg_agent_type smg_prefill_agent = {"prefill", prefill_create, prefill_destroy, prefill_step, NULL};

@@ -1,0 +1,11 @@
+# Transfer engine: fabrics, KV pools, memory registration, wire messages, process roles.
+noinst_LTLIBRARIES += libsmgemu.la
+SMG_ROOM_LIBS += libsmgemu.la
+libsmgemu_la_CPPFLAGS = $(SMG_CPPFLAGS) $(LIBFABRIC_CFLAGS) $(CUDA_CPPFLAGS)
+libsmgemu_la_LIBADD = $(LIBFABRIC_LIBS) $(VERBS_LIBS)
+libsmgemu_la_SOURCES = \
+	emu/fabric.c \
+	emu/fabric.h \
+	emu/fabric_poll.c \
+	emu/fabric_port.h \
+	emu/fabric_post.c

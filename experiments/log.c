@@ -1,0 +1,222 @@
+#include "experiments/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char event_magic[8] = {'S', 'M', 'G', 'E', 'V', 'T', '0', '1'};
+static const char action_magic[8] = {'S', 'M', 'G', 'A', 'C', 'T', '0', '1'};
+
+static void say(struct smg_diag *diag, const char *path, const char *what)
+{
+    if (diag)
+        snprintf(diag->text, sizeof diag->text, "%s: %s", path, what);
+}
+
+/* ---- Writing ---- */
+
+static FILE *create(const char *path, const char magic[8], uint32_t size, struct smg_diag *diag)
+{
+    FILE *f = fopen(path, "wb");
+
+    if (f && fwrite(magic, 8, 1, f) == 1 && fwrite(&size, sizeof size, 1, f) == 1)
+        return f;
+    say(diag, path, strerror(errno));
+    if (f)
+        fclose(f);
+    return NULL;
+}
+
+int smg_log_create(const char *events_path, const char *actions_path, struct smg_log_writer *out, struct smg_diag *diag)
+{
+    struct smg_log_writer w = {NULL, NULL};
+
+    w.events = create(events_path, event_magic, sizeof(struct smg_event), diag);
+    if (!w.events)
+        return SMG_ERR_IO;
+    w.actions = create(actions_path, action_magic, sizeof(struct smg_action), diag);
+    if (!w.actions) {
+        fclose(w.events);
+        return SMG_ERR_IO;
+    }
+    *out = w;
+    return SMG_OK;
+}
+
+/* Bytes up to the last one that is not zero. */
+static uint16_t significant(const void *data, size_t bytes)
+{
+    const unsigned char *p = data;
+
+    while (bytes && !p[bytes - 1])
+        bytes--;
+    return (uint16_t)bytes;
+}
+
+static int put(FILE *f, const void *data, size_t bytes)
+{
+    return bytes && fwrite(data, bytes, 1, f) != 1 ? SMG_ERR_IO : SMG_OK;
+}
+
+static int put_trimmed(FILE *f, const void *data, size_t bytes)
+{
+    uint16_t n = significant(data, bytes);
+    int status = put(f, &n, sizeof n);
+
+    return status ? status : put(f, data, n);
+}
+
+int smg_log_step(void *writer, uint16_t instance, const struct smg_event *e, const struct smg_actions *actions)
+{
+    struct smg_log_writer *w = writer;
+    uint32_t counts[2] = {(uint32_t)actions->n, (uint32_t)actions->n_items};
+    int status = put(w->events, &instance, sizeof instance);
+
+    if (!status)
+        status = put_trimmed(w->events, e, sizeof *e);
+    if (!status)
+        status = put(w->actions, counts, sizeof counts);
+    for (size_t i = 0; i < actions->n && !status; i++)
+        status = put_trimmed(w->actions, &actions->action[i], sizeof actions->action[i]);
+    return status ? status : put(w->actions, actions->items, actions->n_items * sizeof *actions->items);
+}
+
+int smg_log_close(struct smg_log_writer *w, struct smg_diag *diag)
+{
+    int bad = 0;
+
+    if (w->events)
+        bad |= fclose(w->events);
+    if (w->actions)
+        bad |= fclose(w->actions);
+    w->events = w->actions = NULL;
+    if (!bad)
+        return SMG_OK;
+    say(diag, "event log", strerror(errno));
+    return SMG_ERR_IO;
+}
+
+/* ---- Reading ---- */
+
+static FILE *open_checked(const char *path, const char magic[8], uint32_t size, struct smg_diag *diag)
+{
+    char found[8];
+    uint32_t found_size;
+    FILE *f = fopen(path, "rb");
+
+    if (!f) {
+        say(diag, path, strerror(errno));
+        return NULL;
+    }
+    if (fread(found, 8, 1, f) == 1 && fread(&found_size, sizeof found_size, 1, f) == 1 && !memcmp(found, magic, 8) && found_size == size)
+        return f;
+    say(diag, path, "not a log of this version");
+    fclose(f);
+    return NULL;
+}
+
+int smg_log_open(const char *events_path, const char *actions_path, struct smg_log_reader *out, struct smg_diag *diag)
+{
+    struct smg_log_reader r = {NULL, NULL, 0};
+
+    r.events = open_checked(events_path, event_magic, sizeof(struct smg_event), diag);
+    if (!r.events)
+        return SMG_ERR_PARSE;
+    r.actions = open_checked(actions_path, action_magic, sizeof(struct smg_action), diag);
+    if (!r.actions) {
+        fclose(r.events);
+        return SMG_ERR_PARSE;
+    }
+    *out = r;
+    return SMG_OK;
+}
+
+void smg_log_reader_close(struct smg_log_reader *r)
+{
+    if (r->events)
+        fclose(r->events);
+    if (r->actions)
+        fclose(r->actions);
+    r->events = r->actions = NULL;
+}
+
+static int get(FILE *f, void *data, size_t bytes)
+{
+    return bytes && fread(data, bytes, 1, f) != 1 ? SMG_ERR_PARSE : SMG_OK;
+}
+
+static int get_trimmed(FILE *f, void *data, size_t bytes)
+{
+    uint16_t n;
+    int status = get(f, &n, sizeof n);
+
+    memset(data, 0, bytes);
+    if (!status && n > bytes)
+        status = SMG_ERR_PARSE;
+    return status ? status : get(f, data, n);
+}
+
+/* The counts in the actions are as recorded; adding items here must not change them. */
+static int get_items(struct smg_log_reader *r, struct smg_actions *actions, uint32_t n)
+{
+    uint32_t recorded = actions->n ? actions->action[actions->n - 1].n_items : 0;
+    int status = n && !actions->n ? SMG_ERR_PARSE : SMG_OK;
+
+    for (uint32_t i = 0; !status && i < n; i++) {
+        struct smg_item item;
+        status = get(r->actions, &item, sizeof item);
+        if (!status)
+            status = smg_actions_item(actions, &item);
+    }
+    if (actions->n)
+        actions->action[actions->n - 1].n_items = recorded;
+    return status;
+}
+
+static int get_actions(struct smg_log_reader *r, struct smg_actions *actions)
+{
+    uint32_t counts[2];
+    int status = get(r->actions, counts, sizeof counts);
+
+    actions->n = actions->n_items = 0;
+    for (uint32_t i = 0; !status && i < counts[0]; i++) {
+        struct smg_action *a = smg_actions_add(actions, SMG_ACT_NONE);
+        status = a ? get_trimmed(r->actions, a, sizeof *a) : SMG_ERR_NOMEM;
+    }
+    return status ? status : get_items(r, actions, counts[1]);
+}
+
+int smg_log_next(struct smg_log_reader *r, uint16_t *instance, struct smg_event *e, struct smg_actions *actions, int *more)
+{
+    int status;
+
+    *more = fread(instance, sizeof *instance, 1, r->events) == 1;
+    if (!*more)
+        return feof(r->events) && fgetc(r->actions) == EOF ? SMG_OK : SMG_ERR_PARSE;
+    status = get_trimmed(r->events, e, sizeof *e);
+    if (!status)
+        status = get_actions(r, actions);
+    r->steps++;
+    return status;
+}
+
+int smg_log_append(struct smg_log_writer *w, const char *events_path, const char *actions_path, struct smg_diag *diag)
+{
+    struct smg_log_reader r;
+    struct smg_actions actions = {0};
+    struct smg_event e;
+    uint16_t instance;
+    int more = 1, status = smg_log_open(events_path, actions_path, &r, diag);
+
+    if (status)
+        return status;
+    while (!status && more) {
+        status = smg_log_next(&r, &instance, &e, &actions, &more);
+        if (!status && more)
+            status = smg_log_step(w, instance, &e, &actions);
+    }
+    smg_log_reader_close(&r);
+    smg_actions_free(&actions);
+    if (status)
+        say(diag, events_path, smg_status_string(status));
+    return status;
+}

@@ -1,0 +1,135 @@
+#!/bin/bash
+# Builds in every supported way, runs all tests, and ends with one line: N passed, N failed, N skipped.
+# Exit status 0: nothing failed. With CI set, a skip that tests/expected-skips.txt does not name is a failure.
+set -uo pipefail
+
+cd "$(dirname "$0")" || exit 1
+. scripts/setup.sh
+
+LOGS=build-logs
+passed=0 failed=0 skipped=0
+notes=()
+
+# build NAME FOLDER ARGUMENT...: configures with warnings as errors and compiles everything, tests included; runs nothing.
+build() {
+    local name=$1 folder=$2
+    shift 2
+    if smg_quiet "$LOGS/$folder.log" "$name" build_all "$folder" "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        notes+=("fail build: $name")
+        return 1
+    fi
+}
+
+build_all() {
+    local folder=$1
+    shift
+    smg_configure "$folder" --enable-werror "$@" && smg_make "$folder" all && smg_make "$folder" check TESTS=
+}
+
+# check NAME FOLDER ARGUMENT...: make check in a folder that is built; adds its counts.
+check() {
+    local name=$1 folder=$2 rc=0 counts line p f s
+    shift 2
+    find "$folder" -name '*.trs' -delete 2>/dev/null
+    smg_quiet "$LOGS/$folder-check.log" "$name" smg_make "$folder" -k check "$@" || rc=$?
+    counts=$(scripts/tally.sh "$folder")
+    read -r p f s <<<"$(head -n 1 <<<"$counts")"
+    while IFS= read -r line; do
+        case $line in
+        fail*)
+            notes+=("$line ($folder)")
+            show_log "$folder/$(cut -d' ' -f2 <<<"$line").log"
+            ;;
+        skip*)
+            notes+=("$line ($folder)")
+            expected_skip "$line" || f=$((f + 1))
+            ;;
+        esac
+    done < <(tail -n +2 <<<"$counts")
+    # make failed, yet no test did: something did not build or start.
+    if [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; then
+        f=1
+        notes+=("fail $name: make check ended with status $rc")
+    fi
+    if [ $((p + f + s)) -eq 0 ]; then
+        f=1
+        notes+=("fail $name: no test ran")
+    fi
+    printf '    %d passed, %d failed, %d skipped in %s\n' "$p" "$f" "$s" "$folder"
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+show_log() {
+    echo "---- $1"
+    tail -n 40 "$1" 2>/dev/null
+    echo "----"
+}
+
+# Lines of the file are patterns of test names.
+expected_skip() {
+    local name=${1#skip } pattern
+    name=${name%%:*}
+    [ -n "${CI:-}" ] || return 0
+    while IFS= read -r pattern; do
+        # shellcheck disable=SC2254
+        case $name in $pattern) return 0 ;; esac
+    done < <(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' tests/expected-skips.txt)
+    notes+=("fail $name: this skip is not expected here (tests/expected-skips.txt)")
+    return 1
+}
+
+# refused NAME TEXT ARGUMENT...: configure must stop, and say TEXT.
+refused() {
+    local name=$1 text=$2
+    shift 2
+    if smg_quiet "$LOGS/refused.log" "configure refuses $name" must_refuse "$text" "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        notes+=("fail configure accepts $name")
+    fi
+}
+
+must_refuse() {
+    local text=$1 log rc=0
+    shift
+    rm -rf build-refused
+    mkdir build-refused
+    log=$(cd build-refused && ../configure "$@" 2>&1) || rc=$?
+    rm -rf build-refused
+    echo "$log"
+    [ "$rc" -ne 0 ] && grep -q "error: .*$text" <<<"$log"
+}
+
+start=$EPOCHREALTIME
+smg_packages $SMG_BUILD_PACKAGES $SMG_TEST_PACKAGES
+smg_quiet "$LOGS/autoreconf.log" "autoreconf" smg_autoreconf || smg_die "autoreconf failed"
+
+if build "build, gcc" build-gcc CC=gcc; then
+    check "make check, gcc" build-gcc
+fi
+build "build, clang" build-clang CC=clang CFLAGS=-O2
+bare="CC=gcc CFLAGS=-O0"
+build "build without simgrid" build-no-simgrid $bare --without-simgrid
+build "build without libfabric" build-no-libfabric $bare --without-libfabric
+build "build without verbs" build-no-verbs $bare --without-verbs
+build "build without cuda" build-no-cuda $bare --without-cuda
+build "build without all of them" build-none $bare --without-simgrid --without-libfabric --without-verbs --without-cuda
+refused "a missing CUDA toolkit" "--with-cuda was asked for" --with-cuda=/nonexistent
+refused "missing verbs" "--with-verbs was asked for" --with-verbs ac_cv_header_infiniband_verbs_h=no
+refused "an unknown sanitizer" "'adress' is none of" --enable-sanitizers=adress
+if build "build, address and undefined sanitizers" build-asan CC=gcc CFLAGS="-O1 -g" --enable-sanitizers=address,undefined; then
+    check "make check, address and undefined sanitizers" build-asan
+fi
+if build "build, thread sanitizer" build-tsan CC=gcc CFLAGS="-O1 -g" --enable-sanitizers=thread; then
+    check "make check, thread sanitizer" build-tsan
+fi
+
+echo
+echo "total time: $(smg_seconds_since "$start")"
+[ ${#notes[@]} -eq 0 ] || printf '%s\n' "${notes[@]}"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,64 @@
+# Tests. One cmocka program per file tests/test_NAME.c: adding one is one line here. A test that cannot run here prints one line
+# "skip: REASON" and exits with 77.
+SMG_UNIT_TESTS =
+SMG_UNIT_TESTS += tests/test_core_model
+SMG_UNIT_TESTS += tests/test_core_importance
+SMG_UNIT_TESTS += tests/test_core_grid
+
+# Helpers shared by tests, linked to every one.
+SMG_TEST_SUPPORT =
+
+# Scripts; e2e_*.sh run the program, whose path is in $SMARTGEN.
+SMG_SCRIPT_TESTS = \
+	tests/check-includes.sh \
+	tests/check-nm.sh \
+	tests/check-sources.sh
+
+# Timing programs tests/bench_NAME.c, built and run by make bench only.
+SMG_BENCHES =
+
+check_PROGRAMS += $(SMG_UNIT_TESTS)
+EXTRA_PROGRAMS += $(SMG_BENCHES)
+CLEANFILES += $(SMG_BENCHES)
+
+# Every test and bench without variables of its own uses these.
+AM_CPPFLAGS = $(SMG_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS) -DSMG_TESTDIR='"$(abs_top_srcdir)/tests"'
+check_LTLIBRARIES = libsmgtest.la
+libsmgtest_la_SOURCES = $(SMG_TEST_SUPPORT)
+LDADD = libsmgtest.la libsmartgen.la $(CMOCKA_LIBS)
+
+if HAVE_CMOCKA
+TESTS += $(SMG_UNIT_TESTS) $(SMG_SCRIPT_TESTS)
+else
+check_DATA += cmocka-is-missing
+cmocka-is-missing:
+	@echo "make check needs cmocka 1.1.5 or later: install libcmocka-dev and run configure again" >&2; exit 1
+endif
+
+# A test that hangs is ended, with its children.
+SMG_TEST_TIMEOUT = 300
+LOG_COMPILER = timeout
+AM_LOG_FLAGS = $(SMG_TEST_TIMEOUT)
+TEST_EXTENSIONS = .sh
+SH_LOG_COMPILER = timeout
+AM_SH_LOG_FLAGS = $(SMG_TEST_TIMEOUT) $(BASH)
+
+# Tests ask for impossible sizes on purpose: the answer is NULL, not the end of the program.
+SMG_ALLOCATOR_OPTIONS = allocator_may_return_null=1:max_allocation_size_mb=8192
+
+AM_TESTS_ENVIRONMENT = \
+	SMARTGEN='$(abs_top_builddir)/smartgen'; export SMARTGEN; \
+	SMARTGEN_DATA='$(abs_top_srcdir)/traces/data'; export SMARTGEN_DATA; \
+	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
+	top_builddir='$(abs_top_builddir)'; export top_builddir; \
+	NM='$(NM_PROGRAM)'; export NM; \
+	CC='$(CC)'; export CC; \
+	SMG_HEADER_CPPFLAGS='$(JANSSON_CFLAGS) $(YAML_CFLAGS) $(GSL_CFLAGS) $(CMOCKA_CFLAGS) $(CUDA_CPPFLAGS)'; export SMG_HEADER_CPPFLAGS; \
+	LC_ALL=C.UTF-8; export LC_ALL; \
+	ASAN_OPTIONS="$${ASAN_OPTIONS:-$(SMG_ALLOCATOR_OPTIONS):detect_stack_use_after_return=0}"; export ASAN_OPTIONS; \
+	LSAN_OPTIONS="$${LSAN_OPTIONS:-suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0}"; export LSAN_OPTIONS; \
+	UBSAN_OPTIONS="$${UBSAN_OPTIONS:-print_stacktrace=1}"; export UBSAN_OPTIONS; \
+	TSAN_OPTIONS="$${TSAN_OPTIONS:-$(SMG_ALLOCATOR_OPTIONS):suppressions=$(abs_top_srcdir)/tests/tsan.supp:second_deadlock_stack=1}"; export TSAN_OPTIONS;
+
+# Scripts run the program and read the core archive.
+$(SMG_SCRIPT_TESTS:.sh=.log): smartgen libsmgcore.la

@@ -1,0 +1,285 @@
+/* Scenario files: defaults, a YAML document on top of them, --set on top of that. */
+#include "traces/scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <yaml.h>
+
+#include "traces/scenario_keys.h"
+#include "traces/text.h"
+
+#define SCENARIO_MAX_BYTES ((size_t)1 << 20)
+#define DEPTH_MAX 8
+
+/* State of one walk over a YAML document. */
+struct walk {
+    yaml_document_t *document;
+    const char *file;
+    struct smg_scenario *scenario;
+    size_t line[SMG_KEYS_MAX];      /* where each key was given, 0: not */
+    struct smg_diag *diag;
+};
+
+void smg_scenario_default(struct smg_scenario *s)
+{
+    const struct smg_key *keys;
+    size_t i, n;
+
+    memset(s, 0, sizeof(*s));
+    keys = smg_keys(&n);
+    for (i = 0; i < n; i++) {
+        (void)smg_key_parse(&keys[i], keys[i].preset, 0, s);
+    }
+    s->workload.prompt_tokens_set = 0;
+    s->workload.batch_barrier_set = 0;
+}
+
+static int complain(const struct walk *w, const yaml_node_t *at, const char *path, const char *what)
+{
+    return smg_diag_set(w->diag, SMG_ERR_PARSE, "%s:%zu:%zu: key '%.80s': %s", w->file, at->start_mark.line + 1, at->start_mark.column + 1,
+                        path, what);
+}
+
+static int unknown_key(const struct walk *w, const yaml_node_t *at, const char *path)
+{
+    char what[256];
+
+    smg_key_unknown(path, what, sizeof(what));
+    return complain(w, at, path, what);
+}
+
+static int is_null(const char *text)
+{
+    return strcmp(text, "~") == 0 || strcmp(text, "null") == 0 || strcmp(text, "Null") == 0 || strcmp(text, "NULL") == 0;
+}
+
+static int wrong_kind(const struct walk *w, const yaml_node_t *node, const char *path, const struct smg_key *k)
+{
+    char expected[160], what[256];
+
+    smg_key_expected(k, expected, sizeof(expected));
+    snprintf(what, sizeof(what), "expected %s, found a %s", expected, node->type == YAML_MAPPING_NODE ? "mapping" : "sequence");
+    return complain(w, node, path, what);
+}
+
+static int once(struct walk *w, const yaml_node_t *key, const struct smg_key *k)
+{
+    size_t n, index = (size_t)(k - smg_keys(&n));
+    char what[64];
+
+    if (w->line[index] != 0) {
+        snprintf(what, sizeof(what), "given twice, first in line %zu", w->line[index]);
+        return complain(w, key, k->path, what);
+    }
+    w->line[index] = key->start_mark.line + 1;
+    return SMG_OK;
+}
+
+static int set_leaf(struct walk *w, const yaml_node_t *key, const yaml_node_t *value, const struct smg_key *k)
+{
+    const char *text = (const char *)value->data.scalar.value;
+    char what[384];
+    int quoted, status = once(w, key, k);
+
+    if (status != SMG_OK) {
+        return status;
+    }
+    if (value->type != YAML_SCALAR_NODE) {
+        return wrong_kind(w, value, k->path, k);
+    }
+    quoted = value->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    if (strlen(text) != value->data.scalar.length) {
+        return complain(w, value, k->path, "a value must not contain a 0 byte");
+    }
+    if (!quoted && is_null(text)) {
+        text = "";
+    }
+    status = smg_key_parse(k, text, quoted, w->scenario);
+    if (status != SMG_OK) {
+        smg_key_complaint(k, text, quoted, what, sizeof(what));
+        return complain(w, value, k->path, what);
+    }
+    return SMG_OK;
+}
+
+static int walk_mapping(struct walk *w, const yaml_node_t *mapping, const char *prefix, int depth);
+
+static int walk_pair(struct walk *w, const yaml_node_t *key, const yaml_node_t *value, const char *prefix, int depth)
+{
+    const struct smg_key *k;
+    char path[128];
+
+    if (key->type != YAML_SCALAR_NODE || strlen((const char *)key->data.scalar.value) != key->data.scalar.length) {
+        return complain(w, key, prefix, "expected a name as key");
+    }
+    snprintf(path, sizeof(path), "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", (const char *)key->data.scalar.value);
+    k = smg_key_find(path);
+    if (k != NULL) {
+        return set_leaf(w, key, value, k);
+    }
+    /* The keys inside an unknown mapping say best what was meant, so an unknown group is entered too. */
+    if (value->type == YAML_MAPPING_NODE && value->data.mapping.pairs.start < value->data.mapping.pairs.top && depth < DEPTH_MAX) {
+        return walk_mapping(w, value, path, depth + 1);
+    }
+    if (!smg_key_is_group(path)) {
+        return unknown_key(w, key, path);
+    }
+    return value->type == YAML_MAPPING_NODE ? SMG_OK : complain(w, value, path, "expected a mapping of keys");
+}
+
+static int walk_mapping(struct walk *w, const yaml_node_t *mapping, const char *prefix, int depth)
+{
+    yaml_node_pair_t *pair;
+    int status = SMG_OK;
+
+    for (pair = mapping->data.mapping.pairs.start; pair < mapping->data.mapping.pairs.top && status == SMG_OK; pair++) {
+        status = walk_pair(w, yaml_document_get_node(w->document, pair->key), yaml_document_get_node(w->document, pair->value), prefix,
+                           depth);
+    }
+    return status;
+}
+
+static int yaml_error(const yaml_parser_t *p, const char *file, struct smg_diag *diag)
+{
+    if (p->error == YAML_MEMORY_ERROR) {
+        return smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", file);
+    }
+    if (p->error == YAML_READER_ERROR) {
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s: byte %zu: %s", file, p->problem_offset, p->problem);
+    }
+    return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu:%zu: %s", file, p->problem_mark.line + 1, p->problem_mark.column + 1, p->problem);
+}
+
+static int walk_document(yaml_document_t *document, const char *file, struct smg_scenario *s, struct smg_diag *diag)
+{
+    struct walk w = {.document = document, .file = file, .scenario = s, .diag = diag};
+    yaml_node_t *root = yaml_document_get_root_node(document);
+
+    if (root == NULL) {
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s: empty: expected a mapping of keys", file);
+    }
+    if (root->type != YAML_MAPPING_NODE) {
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu:%zu: expected a mapping of keys", file, root->start_mark.line + 1,
+                            root->start_mark.column + 1);
+    }
+    return walk_mapping(&w, root, "", 0);
+}
+
+/* A second document would be ignored silently, so it is an error. */
+static int at_end(yaml_parser_t *parser, const char *file, struct smg_diag *diag)
+{
+    yaml_document_t document;
+    yaml_node_t *root;
+    int status = SMG_OK;
+
+    if (!yaml_parser_load(parser, &document)) {
+        return yaml_error(parser, file, diag);
+    }
+    root = yaml_document_get_root_node(&document);
+    if (root != NULL) {
+        status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu:%zu: a scenario file holds one document, found a second", file,
+                              root->start_mark.line + 1, root->start_mark.column + 1);
+    }
+    yaml_document_delete(&document);
+    return status;
+}
+
+static int parse_yaml(const char *data, size_t bytes, const char *file, struct smg_scenario *s, struct smg_diag *diag)
+{
+    yaml_parser_t parser;
+    yaml_document_t document;
+    int status;
+
+    if (!yaml_parser_initialize(&parser)) {
+        return smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", file);
+    }
+    yaml_parser_set_input_string(&parser, (const unsigned char *)data, bytes);
+    if (yaml_parser_load(&parser, &document)) {
+        status = walk_document(&document, file, s, diag);
+        yaml_document_delete(&document);
+        status = status == SMG_OK ? at_end(&parser, file, diag) : status;
+    } else {
+        status = yaml_error(&parser, file, diag);
+    }
+    yaml_parser_delete(&parser);
+    return status;
+}
+
+/* Takes a relative name relative to the scenario file's folder when something is there. */
+static void rebase(const char *file, char name[SMG_PATH_MAX])
+{
+    const char *slash = strrchr(file, '/');
+    char joined[2 * SMG_PATH_MAX];
+    struct stat info;
+    int length;
+
+    if (slash == NULL || name[0] == '/' || name[0] == '\0') {
+        return;
+    }
+    length = snprintf(joined, sizeof(joined), "%.*s/%s", (int)(slash - file), file, name);
+    if (length < SMG_PATH_MAX && stat(joined, &info) == 0 && (S_ISREG(info.st_mode) || strchr(name, '/') != NULL)) {
+        memset(name, 0, SMG_PATH_MAX);
+        memcpy(name, joined, (size_t)length);
+    }
+}
+
+static int load_file(const char *path, struct smg_scenario *s, struct smg_diag *diag)
+{
+    size_t bytes;
+    char *data;
+    int status = smg_file_read(path, SCENARIO_MAX_BYTES, &data, &bytes, diag);
+
+    if (status != SMG_OK) {
+        return status;
+    }
+    status = parse_yaml(data, bytes, path, s, diag);
+    free(data);
+    rebase(path, s->model);
+    rebase(path, s->policy);
+    rebase(path, s->workload.file);
+    rebase(path, s->proactive.importance);
+    return status;
+}
+
+static int apply_set(const char *set, struct smg_scenario *s, struct smg_diag *diag)
+{
+    const char *equals = strchr(set, '=');
+    const struct smg_key *k;
+    char path[128], what[384];
+
+    if (equals == NULL || equals == set) {
+        return smg_diag_set(diag, SMG_ERR_PARSE, "--set %.100s: expected KEY=VALUE", set);
+    }
+    snprintf(path, sizeof(path), "%.*s", (int)(equals - set), set);
+    k = smg_key_find(path);
+    if (k == NULL) {
+        smg_key_unknown(path, what, sizeof(what));
+        return smg_diag_set(diag, SMG_ERR_PARSE, "--set %.100s: %s", set, what);
+    }
+    if (smg_key_parse(k, equals + 1, 0, s) != SMG_OK) {
+        smg_key_complaint(k, equals + 1, 0, what, sizeof(what));
+        return smg_diag_set(diag, SMG_ERR_PARSE, "--set %.100s: %s", set, what);
+    }
+    return SMG_OK;
+}
+
+int smg_scenario_load(const char *path, const char *const *sets, size_t n, struct smg_scenario *out, struct smg_diag *diag)
+{
+    struct smg_scenario s;
+    int status = SMG_OK;
+    size_t i;
+
+    smg_scenario_default(&s);
+    if (path != NULL) {
+        status = load_file(path, &s, diag);
+    }
+    for (i = 0; i < n && status == SMG_OK; i++) {
+        status = apply_set(sets[i], &s, diag);
+    }
+    if (status == SMG_OK) {
+        *out = s;
+    }
+    return status;
+}

@@ -1,0 +1,194 @@
+#include "traces/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/scenario.h"
+
+#define JSON_MAX_BYTES ((size_t)16 << 20)
+#define WORD_MAX 128
+
+int smg_diag_set(struct smg_diag *diag, int status, const char *format, ...)
+{
+    va_list args;
+    char *c;
+
+    if (diag == NULL) {
+        return status;
+    }
+    va_start(args, format);
+    vsnprintf(diag->text, sizeof(diag->text), format, args);
+    va_end(args);
+    for (c = diag->text; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+            *c = ' ';
+        }
+    }
+    return status;
+}
+
+int smg_text_u64(const char *text, uint64_t *out)
+{
+    size_t digits = strspn(text, "0123456789");
+    unsigned long long value;
+
+    if (digits == 0 || text[digits] != '\0' || (digits > 1 && text[0] == '0')) {
+        return SMG_ERR_PARSE;
+    }
+    errno = 0;
+    value = strtoull(text, NULL, 10);
+    if (errno != 0) {
+        return SMG_ERR_RANGE;
+    }
+    *out = value;
+    return SMG_OK;
+}
+
+int smg_text_double(const char *text, double *out)
+{
+    const char *digits = text + (text[0] == '-');
+    char *end;
+    double value;
+
+    /* The character set keeps strtod away from blanks, hex, inf and nan. */
+    if (text[strspn(text, "0123456789.eE+-")] != '\0' || strchr("0123456789.", digits[0]) == NULL || digits[0] == '\0') {
+        return SMG_ERR_PARSE;
+    }
+    if (digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9') {
+        return SMG_ERR_PARSE;
+    }
+    value = strtod(text, &end);
+    if (end == text || *end != '\0') {
+        return SMG_ERR_PARSE;
+    }
+    if (!isfinite(value)) {
+        return SMG_ERR_RANGE;
+    }
+    *out = value;
+    return SMG_OK;
+}
+
+static char lower(char c)
+{
+    return (c >= 'A' && c <= 'Z') ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Levenshtein distance, case ignored; one row of the usual matrix is kept. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[WORD_MAX + 1], n = strlen(b), i, j, diagonal, above, best;
+
+    for (j = 0; j <= n; j++) {
+        row[j] = j;
+    }
+    for (i = 1; a[i - 1] != '\0'; i++) {
+        diagonal = row[0];
+        row[0] = i;
+        for (j = 1; j <= n; j++) {
+            above = row[j];
+            best = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
+            best = above + 1 < best ? above + 1 : best;
+            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = above;
+        }
+    }
+    return row[n];
+}
+
+const char *smg_nearest(const char *word, const char *const *names)
+{
+    size_t length = strlen(word), best = (length + 2) / 3 + 1, distance;
+    const char *found = NULL;
+
+    if (length == 0 || length > WORD_MAX) {
+        return NULL;
+    }
+    for (; *names != NULL; names++) {
+        distance = strlen(*names) <= WORD_MAX ? edit_distance(word, *names) : best;
+        if (distance < best) {
+            best = distance;
+            found = *names;
+        }
+    }
+    return found;
+}
+
+void smg_text_hint(const char *word, const char *const *names, char *hint, size_t hint_bytes)
+{
+    const char *near = smg_nearest(word, names);
+
+    hint[0] = '\0';
+    if (near != NULL) {
+        snprintf(hint, hint_bytes, "; did you mean '%s'?", near);
+    }
+}
+
+static int read_stream(FILE *f, const char *path, size_t max_bytes, char **data_out, size_t *bytes_out, struct smg_diag *diag)
+{
+    size_t bytes = 0, cap = 0, got;
+    char *data = NULL, *grown;
+
+    do {
+        if (bytes + 1 >= cap) {
+            cap = cap == 0 ? 65536 : 2 * cap;
+            grown = realloc(data, cap);
+            if (grown == NULL) {
+                free(data);
+                return smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", path);
+            }
+            data = grown;
+        }
+        got = fread(data + bytes, 1, cap - bytes - 1, f);
+        bytes += got;
+    } while (got > 0 && bytes <= max_bytes);
+    if (ferror(f) || bytes > max_bytes) {
+        free(data);
+        return ferror(f) ? smg_diag_set(diag, SMG_ERR_IO, "%s: cannot read: %s", path, strerror(errno))
+                         : smg_diag_set(diag, SMG_ERR_RANGE, "%s: larger than %zu bytes", path, max_bytes);
+    }
+    data[bytes] = '\0';
+    *data_out = data;
+    *bytes_out = bytes;
+    return SMG_OK;
+}
+
+int smg_file_read(const char *path, size_t max_bytes, char **data_out, size_t *bytes_out, struct smg_diag *diag)
+{
+    FILE *f = fopen(path, "rb");
+    int status;
+
+    if (f == NULL) {
+        return smg_diag_set(diag, SMG_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
+    }
+    status = read_stream(f, path, max_bytes, data_out, bytes_out, diag);
+    fclose(f);
+    return status;
+}
+
+int smg_file_json(const char *path, json_t **out, struct smg_diag *diag)
+{
+    json_error_t error;
+    size_t bytes;
+    json_t *root;
+    char *data;
+    int status = smg_file_read(path, JSON_MAX_BYTES, &data, &bytes, diag);
+
+    if (status != SMG_OK) {
+        return status;
+    }
+    root = json_loadb(data, bytes, JSON_REJECT_DUPLICATES, &error);
+    free(data);
+    if (root == NULL) {
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%d:%d: %s", path, error.line, error.column, error.text);
+    }
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:1:1: expected a JSON object", path);
+    }
+    *out = root;
+    return SMG_OK;
+}
