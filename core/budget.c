@@ -5,8 +5,8 @@
 #include "core/grid.h"
 #include "core/scheme.h"
 
-/* floor() for quotients that are whole numbers on paper but not in binary (39000 * 0.1 / 3.0 = 1300): a relative 1e-12 is thousands of
- * roundings wide, and far below the distance of any two block counts. Saturates. */
+/* floor() for quotients that are whole numbers on paper but not in binary (39000 * 0.1 / 3.0 = 1300): a relative 1e-12 is
+ * thousands of roundings wide, and far below the distance of any two block counts. Saturates. */
 static uint32_t floor_blocks(double blocks)
 {
     double whole = floor(blocks * (1 + 1e-12));
@@ -45,8 +45,8 @@ static uint64_t metadata_bytes(const struct smg_world *w, uint32_t tokens)
     return (uint64_t)tokens * smg_model_selecting_layers(&w->model) * smg_metadata_token_bytes(w);
 }
 
-/* Times, sizes and the raw Kr. The metadata is subtracted only when the blocks do not all fit anyway: full transfer sends none, so the
- * fallback condition Tp/Tt >= L/(L-1) is the same under both budgets. */
+/* Times, sizes and the raw Kr. The metadata is subtracted only when the blocks do not all fit anyway: full transfer sends
+ * none, so the fallback condition Tp/Tt >= L/(L-1) is the same under both budgets. */
 static void fill_window(const struct smg_world *w, double Bps, struct smg_budget_result *out)
 {
     uint32_t layers = w->model.layers;
@@ -62,13 +62,15 @@ static void fill_window(const struct smg_world *w, double Bps, struct smg_budget
 
 static uint32_t choose_kr(const struct smg_scenario *s, const struct smg_features *f, const struct smg_budget_result *b)
 {
+    uint32_t raw = s->proactive.kr_blocks == SMG_KR_AUTO ? b->kr_raw : s->proactive.kr_blocks;
+
     if (f->always_full) {
         return b->total_blocks;
     }
     if (!s->proactive.enabled) {
         return b->dense_blocks;
     }
-    return smg_kr_clip(s->proactive.kr_blocks == SMG_KR_AUTO ? b->kr_raw : s->proactive.kr_blocks, b->dense_blocks, b->total_blocks);
+    return smg_kr_clip(raw, b->dense_blocks, b->total_blocks);
 }
 
 void smg_budget_decide(const struct smg_world *w, const struct smg_request_spec *r, uint32_t decode_node, uint32_t sharers,

@@ -99,7 +99,8 @@ double smg_cost_select_s(const struct smg_world *w, uint64_t tokens)
     return (double)tokens * select_token_bytes(w) / w->decode_gpu.memory_Bps / tensor_parallel(&w->scenario.decode);
 }
 
-/* floor(partial_ratio * d). A ratio such as 0.29 has no exact double and 0.29 * 100 falls just below 29: hence the last factor. */
+/* floor(partial_ratio * d). A ratio such as 0.29 has no exact double and 0.29 * 100 falls just below 29: hence the last
+ * factor. */
 static uint64_t partial_columns(const struct smg_world *w)
 {
     return (uint64_t)floor(w->scenario.selection.partial_ratio * w->model.head_dim * (1 + 1e-12));

@@ -1,6 +1,7 @@
 #include "core/grid.h"
 
-void smg_grid_init(struct smg_grid *g, const struct smg_model *m, uint32_t tokens, uint32_t blocks_per_layer, uint32_t min_block_tokens)
+void smg_grid_init(struct smg_grid *g, const struct smg_model *m, uint32_t tokens, uint32_t blocks_per_layer,
+                   uint32_t min_block_tokens)
 {
     uint32_t blocks = blocks_per_layer < tokens ? blocks_per_layer : tokens;
 

@@ -183,8 +183,8 @@ int smg_importance_counter_begin(struct smg_importance_counter *c, uint32_t toke
     return SMG_OK;
 }
 
-/* The matrix has M blocks whatever the prompt, so a short prompt leaves some of them empty (unlike a grid, which coarsens). The block of
- * a token is the last one that starts at or before it, which is never an empty one. */
+/* The matrix has M blocks whatever the prompt, so a short prompt leaves some of them empty (unlike a grid, which coarsens).
+ * The block of a token is the last one that starts at or before it, which is never an empty one. */
 static uint32_t block_of(const struct smg_importance_counter *c, uint32_t token)
 {
     return (uint32_t)((((uint64_t)token + 1) * c->blocks - 1) / c->tokens);

@@ -15,11 +15,14 @@ libsmgcore_la_SOURCES = \
 	core/grid.h \
 	core/importance.c \
 	core/importance.h \
+	core/lanes.c \
+	core/lanes.h \
 	core/ledger.c \
 	core/ledger.h \
 	core/model.c \
 	core/model.h \
 	core/names.c \
+	core/observer.h \
 	core/prefill.c \
 	core/rank.c \
 	core/rank.h \
@@ -41,6 +44,8 @@ libsmgcore_la_SOURCES = \
 	core/selection.h \
 	core/split.c \
 	core/split.h \
+	core/stats.c \
+	core/stats.h \
 	core/status.c \
 	core/status.h \
 	core/world.c \

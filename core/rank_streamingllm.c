@@ -1,8 +1,8 @@
 #include "core/rank.h"
 #include "core/status.h"
 
-/* Sink block first, then from the newest block back. The score is a function of the block alone, so ties break by layer and a budget of
- * a share y covers the sink and the last y*M blocks of every layer. Floats hold block numbers exactly up to 2^24. */
+/* Sink block first, then from the newest block back. The score is a function of the block alone, so ties break by layer and a
+ * budget of a share y covers the sink and the last y*M blocks of every layer. Floats hold block numbers exactly up to 2^24. */
 static int streamingllm_score(const struct smg_rank_input *in, uint32_t layer, float *score)
 {
     uint32_t blocks = in->grid->blocks;

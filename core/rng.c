@@ -10,7 +10,8 @@ void smg_rng_init(struct smg_rng *r, uint64_t seed, const char *name)
     r->state = state;
 }
 
-/* smg_mix64 adds the increment before it mixes: this is splitmix64 as published (state 1234567 yields 6457827717110365317 first). */
+/* smg_mix64 adds the increment before it mixes: this is splitmix64 as published (state 1234567 yields 6457827717110365317
+ * first). */
 uint64_t smg_rng_u64(struct smg_rng *r)
 {
     uint64_t value = smg_mix64(r->state);

@@ -1,6 +1,7 @@
 #include "core/scheme.h"
 
-/* No metadata: the decode node derives it from the keys, which all arrive. Nothing is fetched, so the on-demand switches mean nothing. */
+/* No metadata: the decode node derives it from the keys, which all arrive. Nothing is fetched, so the on-demand switches mean
+ * nothing. */
 static void full_features(const struct smg_scenario *s, struct smg_features *out)
 {
     (void)s;

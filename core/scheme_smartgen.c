@@ -21,8 +21,8 @@ static int keeps_fetched(const struct smg_scenario *s)
     return 0;
 }
 
-/* Reordering serves the parallel lane's scatter receives: without that lane there is nothing to reorder for, and the scheme with all
- * factors off is exactly partial. */
+/* Reordering serves the parallel lane's scatter receives: without that lane there is nothing to reorder for, and the scheme
+ * with all factors off is exactly partial. */
 static void smartgen_features(const struct smg_scenario *s, struct smg_features *out)
 {
     *out = (struct smg_features){

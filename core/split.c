@@ -129,8 +129,8 @@ static void cut_receives(struct smg_scatter_plan *p, uint32_t scatter_limit)
     p->first[p->n_receives] = p->n_segments;
 }
 
-int smg_scatter_plan(const uint32_t *rows, uint32_t heads, uint64_t half_bytes, uint64_t row_stride_bytes, uint64_t v_offset_bytes,
-                     uint32_t scatter_limit, struct smg_scatter_plan *out)
+int smg_scatter_plan(const uint32_t *rows, uint32_t heads, uint64_t half_bytes, uint64_t row_stride_bytes,
+                     uint64_t v_offset_bytes, uint32_t scatter_limit, struct smg_scatter_plan *out)
 {
     struct smg_scatter_plan p = {0};
     uint32_t half;

@@ -11,15 +11,14 @@
  * Rules that hold for every backend:
  *  - One thread owns a fabric; only smg_fabric_wake() may be called from another. Never use a fabric across fork().
  *  - The target of WRITEs must keep calling smg_fabric_poll(): data lands only while it polls, and a landed WRITE makes no
- * completion there. Who waits for memory to change polls with a short timeout (some 100 us), because only completions end a wait
- * early.
- *  - A peer sends only after the receiver has posted a receive (exchange a message through the harness, or post before connecting
- *    the next stage); an unmatched send stalls its queue pair.
+ *    completion there. Who waits for memory to change polls with a short timeout (some 100 us): only completions end a wait.
+ *  - A peer sends only after the receiver has posted a receive (keep receives posted ahead on CTL). An unmatched send stalls its
+ *    queue pair until there is one, and waits turn into busy loops meanwhile.
+ *  - After a receive that was too small for its message the queue pair must not be used any more.
  *  - Buffers belong to the fabric from the post to its completion, except with SMG_POST_INJECT.
  *  - Each signaled post and each receive completes exactly once, with an error if the peer is lost; a post that is not signaled
  *    completes only if it fails. Posts that were refused (status other than SMG_OK) never complete.
- *  - Without SMG_POST_DELIVERED a completion means "the buffer is free again": even a WRITE to a dead peer may complete with
- * success.
+ *  - Without SMG_POST_DELIVERED a completion means only that the buffer is free again: a WRITE to a dead peer may succeed.
  */
 #ifndef SMG_EMU_FABRIC_H
 #define SMG_EMU_FABRIC_H
@@ -97,7 +96,7 @@ enum smg_completion_kind {
     SMG_DONE_WRITE,
     SMG_DONE_SEND,
     SMG_DONE_RECV,
-    SMG_DONE_PEER_LOST /* once per peer; queue, context and bytes are 0; nothing of that peer follows */
+    SMG_DONE_PEER_LOST /* once per peer, after its last completion; queue, context and bytes are 0 */
 };
 
 struct smg_completion {
@@ -106,7 +105,7 @@ struct smg_completion {
     uint16_t kind;    /* enum smg_completion_kind */
     uint16_t peer;
     uint16_t queue; /* enum smg_queue */
-    int16_t pad;
+    uint16_t pad;
     int32_t status; /* SMG_OK, SMG_ERR_LOST (connection gone), SMG_ERR_CAPACITY (receive too small), SMG_ERR_IO */
     int32_t cause;  /* device's error number, 0 if none: smg_fabric_cause() */
 };
@@ -146,9 +145,11 @@ struct smg_remote smg_mr_remote(const struct smg_mr *mr);
 /* Posts. flags are SMG_POST_* bits; receives are always signaled. Returned without effect:
  *   SMG_ERR_INVALID   no piece, more pieces than the limit, a message or an inject beyond its limit
  *   SMG_ERR_RANGE     a piece outside its mr, or a write past the end of the remote region
- *   SMG_ERR_CAPACITY  max_outstanding posts are in flight: poll, then try again. A post that is not signaled stays in flight
- * until a later signaled one of its queue pair completes, so signal at least every max_outstanding / 2 SMG_ERR_LOST      the
- * queue pair is down SMG_ERR_IO        the device refused pieces[n] is copied. */
+ *   SMG_ERR_CAPACITY  max_outstanding posts are in flight: poll, then try again. A silent post (not signaled) stays in flight
+ *                     until a later signaled one of its queue pair has succeeded: signal at least every max_outstanding / 2
+ *   SMG_ERR_LOST      the queue pair is down
+ *   SMG_ERR_IO        the device refused
+ * pieces[n] itself is copied. */
 int smg_fabric_write(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, const struct smg_remote *remote,
                      uint64_t offset_bytes, uint64_t context, unsigned flags, struct smg_diag *diag);
 int smg_fabric_send(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, uint64_t context, unsigned flags,
@@ -160,10 +161,9 @@ uint32_t smg_qp_recv_room(const struct smg_qp *qp);
 uint16_t smg_qp_peer(const struct smg_qp *qp);
 enum smg_queue smg_qp_queue(const struct smg_qp *qp);
 
-/* Moves data and collects up to cap completions into out[]. Returns as soon as there is one, after smg_fabric_wake(), or after
- * timeout_s (0: one look; it never returns much earlier than asked without a reason) with *n_out = 0. Failed posts are
- * completions; an error of the call itself means that the fabric is unusable. Spins a little, then sleeps: many processes may
- * share few cores. */
+/* Moves data and collects up to cap completions into out[]. Returns as soon as there is one, after smg_fabric_wake(), or when
+ * timeout_s has passed (0: one look), with *n_out = 0. A failed post is a completion; an error of the call itself means that the
+ * fabric is unusable. Spins a little, then sleeps: many processes may share few cores. */
 int smg_fabric_poll(struct smg_fabric *f, struct smg_completion *out, size_t cap, double timeout_s, size_t *n_out,
                     struct smg_diag *diag);
 /* From any thread: ends the poll that is waiting, or the next one. Not from a signal handler. */

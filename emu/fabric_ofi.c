@@ -17,15 +17,15 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
-#define API_VERSION    FI_VERSION(1, 17)
-#define CQ_ENTRIES     4096
-#define CQ_BATCH       32
-#define MAX_IOV        8 /* limits reported beyond it are clamped */
-#define NAP_S          50e-6
-#define SREAD_MIN_S    1e-3 /* fi_cq_sread() counts in milliseconds */
-#define SREAD_MAX_S    5e-3 /* a broken connection shows up on the event queue, which fi_cq_sread() does not watch */
-#define EQ_EVERY_LOOKS 16   /* the event queue is read at least this often while completions keep coming */
-#define KNOWN_MR_MODE  (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+#define API_VERSION     FI_VERSION(1, 17)
+#define CQ_ENTRIES      4096
+#define CQ_BATCH        32
+#define MAX_IOV         8 /* limits reported beyond it are clamped */
+#define NAP_S           50e-6
+#define SREAD_MIN_S     1e-3 /* fi_cq_sread() counts in milliseconds */
+#define SREAD_MAX_S     5e-3 /* a broken connection shows up on the event queue, which fi_cq_sread() does not watch */
+#define EQ_EVERY_PASSES 16   /* the event queue is read at least this often while completions keep coming */
+#define KNOWN_MR_MODE   (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 struct ofi_fabric {
     struct smg_fabric base; /* first: the generic half knows only this */
@@ -36,7 +36,7 @@ struct ofi_fabric {
     struct fid_domain *domain;
     struct fid_cq *cq;
     uint64_t next_key;
-    unsigned looks;
+    unsigned passes;
 };
 
 static struct ofi_fabric *ofi(struct smg_fabric *f)
@@ -411,7 +411,7 @@ static int ofi_progress(struct smg_fabric *f, struct smg_sink *sink, struct smg_
 {
     struct ofi_fabric *o = ofi(f);
     int status = drain(o, sink, diag);
-    int more = !sink->n || ++o->looks % EQ_EVERY_LOOKS == 0;
+    int more = !sink->n || ++o->passes % EQ_EVERY_PASSES == 0;
     while (!status && more) {
         status = read_event(o, &more, diag);
     }

@@ -1,9 +1,11 @@
 /* Polling, and the verdict that a peer is lost. */
 #include "emu/fabric_port.h"
 
-/* Looks without pause before the first sleep: enough for an answer that is on its way, little for the process that shares the
- * core. */
-#define SPIN_LOOKS 32
+/* Looks between two sleeps: many while answers come, halved by every poll that finds nothing, so that an idle process leaves the
+ * core to others. Never one alone: a look may take in a single message per queue pair, and peers' writes show no completion here.
+ */
+#define MAX_LOOKS 32u
+#define MIN_LOOKS 8u
 /* The queue pairs of a dead process break within this time; a peer that lost only some of them is cut off then. */
 #define GRACE_S 0.1
 
@@ -84,7 +86,8 @@ static int poll_until(struct smg_fabric *f, struct smg_sink *sink, double timeou
         if (left_s <= 0) {
             return SMG_OK;
         }
-        if (looks > SPIN_LOOKS) {
+        if (looks >= f->looks) {
+            looks = 0;
             status = f->type->wait(f, sink, left_s, diag);
             if (status) {
                 return status;
@@ -102,6 +105,7 @@ int smg_fabric_poll(struct smg_fabric *f, struct smg_completion *out, size_t cap
     }
     struct smg_sink sink = {out, cap, 0};
     int status = poll_until(f, &sink, timeout_s, diag);
+    f->looks = sink.n ? MAX_LOOKS : f->looks / 2 > MIN_LOOKS ? f->looks / 2 : MIN_LOOKS;
     *n_out = sink.n;
     return status;
 }

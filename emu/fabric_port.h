@@ -67,6 +67,7 @@ struct smg_fabric {
     size_t n_peers;
     size_t suspects; /* peers suspect but not lost */
     int settling;    /* a queue pair went down: its failed posts are still to be collected */
+    unsigned looks;  /* between two sleeps of a poll */
     atomic_int woken;
     uint16_t self;
 };

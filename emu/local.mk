@@ -4,8 +4,14 @@ SMG_ROOM_LIBS += libsmgemu.la
 libsmgemu_la_CPPFLAGS = $(SMG_CPPFLAGS) $(LIBFABRIC_CFLAGS) $(CUDA_CPPFLAGS)
 libsmgemu_la_LIBADD = $(LIBFABRIC_LIBS) $(VERBS_LIBS)
 libsmgemu_la_SOURCES = \
+	emu/arena.c \
+	emu/arena.h \
+	emu/emu.h \
 	emu/fabric.c \
 	emu/fabric.h \
+	emu/fabric_ofi.c \
 	emu/fabric_poll.c \
 	emu/fabric_port.h \
-	emu/fabric_post.c
+	emu/fabric_post.c \
+	emu/layout.c \
+	emu/layout.h

@@ -1,6 +1,14 @@
 # Tests. One cmocka program per file tests/test_NAME.c: adding one is one line here. A test that cannot run here prints one line
 # "skip: REASON" and exits with 77.
 SMG_UNIT_TESTS =
+SMG_UNIT_TESTS += tests/test_fabric
+SMG_UNIT_TESTS += tests/test_core_split
+SMG_UNIT_TESTS += tests/test_core_scheme
+SMG_UNIT_TESTS += tests/test_core_rank
+SMG_UNIT_TESTS += tests/test_core_ledger
+SMG_UNIT_TESTS += tests/test_core_cost
+SMG_UNIT_TESTS += tests/test_core_budget
+SMG_UNIT_TESTS += tests/test_core_actions
 SMG_UNIT_TESTS += tests/test_core_model
 SMG_UNIT_TESTS += tests/test_core_importance
 SMG_UNIT_TESTS += tests/test_core_grid

@@ -48,8 +48,8 @@ static void test_raw_limits(void **state)
     assert_int_equal(smg_kr_raw(40000, 40, 1e30, 1e-30), UINT32_MAX);
 }
 
-/* 48K batched over 6 GPUs at 25 Gbit/s: P018 by arithmetic. 1% as stated with the constants. Kr is 8297 at Tt/Tp = 4.7 exactly; the
- * FLOP count gives 4.69, so 0.3% here and at 42K ("about 8112"). */
+/* 48K batched over 6 GPUs at 25 Gbit/s: P018 by arithmetic. 1% as stated with the constants. Kr is 8297 at Tt/Tp = 4.7
+ * exactly; the FLOP count gives 4.69, so 0.3% here and at 42K ("about 8112"). */
 static void test_calibration_points(void **state)
 {
     struct smg_world w;
@@ -74,8 +74,8 @@ static void test_calibration_points(void **state)
     assert_near(b.tt_s / b.tp_s, 4.81, 0.003);
 }
 
-/* The window holds 20.3% of the KV cache at 42K. Literal Eq. 2 ignores the metadata; `window` takes away its 14.1% (HATA: 6.3%). The shares are
- * known to three digits, and a difference of two of them to 1%. */
+/* The window holds 20.3% of the KV cache at 42K. Literal Eq. 2 ignores the metadata; `window` takes away its 14.1% (HATA:
+ * 6.3%). The shares are known to three digits, and a difference of two of them to 1%. */
 static void test_window_budget(void **state)
 {
     struct smg_world w;
@@ -103,7 +103,8 @@ static void test_window_budget(void **state)
     assert_int_equal(window.kr_blocks, 2000);
 }
 
-/* Full transfer iff Tp/Tt >= L/(L-1), under either budget. The link is set so that the ratio is 1e-9 below, exactly at, and above. */
+/* Full transfer iff Tp/Tt >= L/(L-1), under either budget. The link is set so that the ratio is 1e-9 below, exactly at, and
+ * above. */
 static void test_fallback(void **state)
 {
     static const double offsets[] = {-0.5, -1e-3, -1e-9, 0, 1e-9, 1e-3, 0.5};

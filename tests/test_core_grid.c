@@ -79,7 +79,8 @@ static void test_sliding_layer(void **state)
     assert_true(lo == 6 && hi == 10);
 }
 
-/* For every layer kind and many shapes: blocks tile the kept tokens, are non-empty from the first on, and block_of inverts the cut. */
+/* For every layer kind and many shapes: blocks tile the kept tokens, are non-empty from the first on, and block_of inverts the
+ * cut. */
 static void test_tiling(void **state)
 {
     static const uint32_t lengths[] = {1, 2, 3, 99, 100, 101, 999, 1000, 1024, 1025, 4097, 7001};

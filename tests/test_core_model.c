@@ -36,7 +36,8 @@ static void test_sliding_windows(void **state)
     assert_int_equal(smg_model_selecting_layers(&m), 46);
 }
 
-/* The published size is 14.8e9 parameters, 29.5 GB in bf16; norms are left out (below 0.01%), the rest is the rounding of 29.5. */
+/* The published size is 14.8e9 parameters, 29.5 GB in bf16; norms are left out (below 0.01%), the rest is the rounding of
+ * 29.5. */
 static void test_parameters(void **state)
 {
     struct smg_model m = fixture_qwen3_14b();
@@ -62,8 +63,8 @@ static void test_prefill_flop(void **state)
     assert_near(smg_model_prefill_flop(&m, 6000, 2000), 64.3e12, 0.005);
 }
 
-/* Against a sum over query tokens. The closed form takes each query at its middle, and where the window's edge falls inside one it differs by
- * at most half a pair per layer: 1e-6 of these totals. */
+/* Against a sum over query tokens. The closed form takes each query at its middle, and where the window's edge falls inside
+ * one it differs by at most half a pair per layer: 1e-6 of these totals. */
 static void test_prefill_attention_by_summation(void **state)
 {
     static const uint32_t cases[][2] = {{0, 500}, {0, 5000}, {900, 500}, {6000, 2000}, {1024, 1}, {1023, 2}};

@@ -235,7 +235,8 @@ static void test_random(void **state)
     for (uint32_t i = 2000; i < 2000 + 19000; i++) {
         layer_sum += a->order[i].layer;
     }
-    /* The first half should be a fair sample of layers 2..39, mean 20.5; its standard deviation is below 0.06, the seed is fixed. */
+    /* The first half should be a fair sample of layers 2..39, mean 20.5; its standard deviation is below 0.06, the seed is
+     * fixed. */
     assert_near(layer_sum / 19000, 20.5, 0.01);
     smg_rank_unref(a);
     smg_rank_unref(b);

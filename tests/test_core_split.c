@@ -12,7 +12,8 @@ struct split {
     uint32_t n_remote, n_local;
 };
 
-static struct split split_of(const int32_t *index, uint32_t k, const int8_t *mask, uint32_t width, const uint64_t *kept, int reorder)
+static struct split split_of(const int32_t *index, uint32_t k, const int8_t *mask, uint32_t width, const uint64_t *kept,
+                             int reorder)
 {
     struct split s;
 
@@ -145,7 +146,8 @@ static int expected_value(const struct random_case *c, int32_t token)
     return c->mask[token];
 }
 
-/* Brute force: a filter per value, in input order. Covers union, disjointness, counts, stability, dropping and the bitmap at once. */
+/* Brute force: a filter per value, in input order. Covers union, disjointness, counts, stability, dropping and the bitmap at
+ * once. */
 static uint32_t filter(const struct random_case *c, int value, int32_t *out)
 {
     uint32_t n = 0;
@@ -212,7 +214,8 @@ static void test_optional_outputs(void **state)
     assert_true(n_remote == 2 && n_local == 1);
 }
 
-/* Lands a reply by its plan and compares: every byte of the reply once, at the row's place, in at most `limit` segments a receive. */
+/* Lands a reply by its plan and compares: every byte of the reply once, at the row's place, in at most `limit` segments a
+ * receive. */
 static void check_plan(const uint32_t *rows, uint32_t heads, uint64_t half, uint64_t stride, uint32_t limit)
 {
     struct smg_scatter_plan p;

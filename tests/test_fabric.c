@@ -363,8 +363,9 @@ static void order_child(uint16_t self)
     if (self == 0) {
         order_writer(f, m, mr);
     } else {
-        while (order_look(m) < PAIRS) {
-            CHECK_OK(smg_fabric_poll(f, &c, 1, 0, &n, &diag));
+        for (uint64_t before = 0, now = 0; now < PAIRS; before = now) {
+            now = order_look(m);
+            CHECK_OK(smg_fabric_poll(f, &c, 1, now > before ? 0 : 100e-6, &n, &diag)); /* leave the core to the writer */
             CHECK(n == 0);
         }
     }
@@ -562,6 +563,53 @@ static void dead_peer(void **state)
     run_instances(dead_child, 2, SIGKILL);
 }
 
+/* ---- What a peer said before it left comes before the news that it left ---- */
+
+#define LAST_WORDS 8u
+
+static void last_words_speaker(struct smg_fabric *f, uint8_t *m, struct smg_mr *mr)
+{
+    struct smg_piece piece = {m, 8, mr};
+    for (unsigned i = 0; i < LAST_WORDS; i++) {
+        CHECK_OK(smg_fabric_send(smg_fabric_qp(f, 0, SMG_QUEUE_CTL), &piece, 1, i, SMG_POST_DELIVERED, &diag));
+        CHECK_OK(smg_fabric_send(smg_fabric_qp(f, 0, SMG_QUEUE_REPLY), &piece, 1, i, SMG_POST_DELIVERED, &diag));
+    }
+    for (unsigned i = 0; i < 2 * LAST_WORDS; i++) {
+        CHECK(next(f).status == SMG_OK);
+    }
+}
+
+static void last_words_child(uint16_t self)
+{
+    unsigned heard[SMG_QUEUES] = {0};
+    struct smg_mr *mr;
+    struct smg_fabric *f = open_pair(self, 0);
+    uint8_t *m = memory(f, self, 64, &mr);
+    struct smg_piece piece = {m, 8, mr};
+    for (unsigned i = 0; i < LAST_WORDS && self == 0; i++) {
+        CHECK_OK(smg_fabric_recv(smg_fabric_qp(f, 1, SMG_QUEUE_CTL), &piece, 1, i, &diag));
+        CHECK_OK(smg_fabric_recv(smg_fabric_qp(f, 1, SMG_QUEUE_REPLY), &piece, 1, i, &diag));
+    }
+    announce(self, 2);
+    await_all(2, 2, NULL);
+    if (self == 1) {
+        last_words_speaker(f, m, mr);
+    }
+    for (unsigned i = 0; i < 2 * LAST_WORDS && self == 0; i++) {
+        struct smg_completion c = next(f);
+        CHECK(c.kind == SMG_DONE_RECV && c.status == SMG_OK && c.context == heard[c.queue]++);
+    }
+    CHECK(self == 1 || next(f).kind == SMG_DONE_PEER_LOST);
+    free_memory(m, mr);
+    smg_fabric_close(f);
+}
+
+static void last_words(void **state)
+{
+    (void)state;
+    run_instances(last_words_child, 2, 0);
+}
+
 /* ---- A peer that only one queue pair lost, by a write with a key it never gave ---- */
 
 static void bad_key_child(uint16_t self)
@@ -755,6 +803,7 @@ int main(void)
         cmocka_unit_test(gather_and_scatter),
         cmocka_unit_test(truncated_receive),
         cmocka_unit_test(dead_peer),
+        cmocka_unit_test(last_words),
         cmocka_unit_test(bad_key),
         cmocka_unit_test(credits),
         cmocka_unit_test(waits),

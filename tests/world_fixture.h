@@ -1,5 +1,5 @@
-/* A world built by hand: Qwen3-14B, three prefill nodes with two L20 and one decode node with one, 25 Gbit/s. For tests of the core, which
- * must not depend on the readers. Includes cmocka with what it needs. */
+/* A world built by hand: Qwen3-14B, three prefill nodes with two L20 and one decode node with one, 25 Gbit/s. For tests of the
+ * core, which must not depend on the readers. Includes cmocka with what it needs. */
 #ifndef SMG_TESTS_WORLD_FIXTURE_H
 #define SMG_TESTS_WORLD_FIXTURE_H
 

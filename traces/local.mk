@@ -6,7 +6,28 @@ libsmgtraces_la_LIBADD = $(JANSSON_LIBS) $(YAML_LIBS) $(GSL_LIBS)
 libsmgtraces_la_SOURCES = \
 	traces/data_dir.c \
 	traces/data_dir.h \
+	traces/generator.c \
+	traces/generator.h \
+	traces/hardware.c \
+	traces/importance_auto.c \
+	traces/importance_auto.h \
+	traces/model_config.c \
+	traces/request_trace.c \
+	traces/scenario.c \
 	traces/scenario.h \
+	traces/scenario_json.c \
+	traces/scenario_keys.c \
+	traces/scenario_keys.h \
+	traces/scenario_value.c \
+	traces/selection.c \
+	traces/selection_entry.c \
+	traces/selection_layer.c \
 	traces/text.c \
 	traces/text.h \
+	traces/trace_csv.c \
+	traces/trace_mooncake.c \
+	traces/trace_rows.h \
+	traces/workload.c \
+	traces/workload.h \
+	traces/world.c \
 	traces/world.h

@@ -79,36 +79,41 @@ static int set_add(struct id_set *s, uint64_t id)
     return SMG_OK;
 }
 
-static int is_digit(char c)
+/* Length of the run of digits at c, if it is a whole integer that is too long. */
+static size_t long_integer(const char *c, char before)
 {
-    return c >= '0' && c <= '9';
+    size_t run = strspn(c, "0123456789");
+
+    /* Part of a real, of a negative number, or the tail of a run is left alone. */
+    if (run <= INT64_DIGITS || c[run] == '.' || c[run] == 'e' || c[run] == 'E' || strchr(".eE+-0123456789", before) != NULL) {
+        return 0;
+    }
+    return run;
 }
 
-/* Copies a line and puts quotes around integers that a JSON reader of 63 bits would refuse. out holds 3 * strlen(in) + 1 bytes. */
+/* Copies a line and puts quotes around integers that a JSON reader of 63 bits would refuse. out holds 2 * strlen(in) + 1 bytes. */
 static void quote_long_integers(const char *in, char *out)
 {
+    char before = ' ';
     int inside = 0;
     size_t run;
 
-    while (*in != '\0') {
-        run = inside ? 0 : strspn(in, "0123456789");
-        if (run > INT64_DIGITS && strchr(".eE", in[run]) == NULL) {
+    for (; *in != '\0'; before = *in++) {
+        run = inside ? 0 : long_integer(in, before);
+        if (run > 0) {
             *out++ = '"';
             memcpy(out, in, run);
             out += run;
             *out++ = '"';
-            in += run;
+            in += run - 1;
             continue;
         }
-        if (inside && *in == '\\' && in[1] != '\0') {
-            *out++ = *in++;
-        } else if (*in == '"') {
+        if (*in == '"') {
             inside = !inside;
+        } else if (inside && *in == '\\' && in[1] != '\0') {
+            *out++ = *in++;
         }
-        *out++ = *in++;
-        while (!inside && is_digit(*in) && is_digit(out[-1])) {
-            *out++ = *in++;          /* the rest of a short run, so that a run is only measured at its start */
-        }
+        *out++ = *in;
     }
     *out = '\0';
 }
@@ -200,7 +205,7 @@ static int read_object(struct reader *r, const json_t *object)
 
 static int read_line(struct reader *r, const char *text)
 {
-    char *quoted = malloc(3 * strlen(text) + 1);
+    char *quoted = malloc(2 * strlen(text) + 1);
     json_error_t error;
     json_t *object;
     int status;

@@ -1,0 +1,88 @@
+#include "emu/arena.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "core/status.h"
+
+struct extent {
+    struct extent *next;         /* ascending offsets */
+    uint64_t offset, bytes;
+};
+
+struct smg_arena {
+    uint8_t *base;
+    uint64_t bytes;
+    struct extent *used;
+};
+
+int smg_arena_create(uint64_t bytes, struct smg_arena **out)
+{
+    struct smg_arena *a = calloc(1, sizeof *a);
+
+    if (!a)
+        return SMG_ERR_NOMEM;
+    a->bytes = bytes ? bytes : SMG_ARENA_ALIGN;
+    a->base = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (a->base == MAP_FAILED) {
+        free(a);
+        return SMG_ERR_NOMEM;
+    }
+    *out = a;
+    return SMG_OK;
+}
+
+void smg_arena_destroy(struct smg_arena *a)
+{
+    if (!a)
+        return;
+    while (a->used) {
+        struct extent *next = a->used->next;
+        free(a->used);
+        a->used = next;
+    }
+    munmap(a->base, a->bytes);
+    free(a);
+}
+
+uint8_t *smg_arena_base(const struct smg_arena *a)
+{
+    return a->base;
+}
+
+uint64_t smg_arena_bytes(const struct smg_arena *a)
+{
+    return a->bytes;
+}
+
+int smg_arena_take(struct smg_arena *a, uint64_t bytes, uint64_t *offset_out)
+{
+    uint64_t want = (bytes + SMG_ARENA_ALIGN - 1) / SMG_ARENA_ALIGN * SMG_ARENA_ALIGN, at = 0;
+    struct extent **link = &a->used, *e;
+
+    if (!want)
+        want = SMG_ARENA_ALIGN;
+    for (; *link && (*link)->offset - at < want; link = &(*link)->next)
+        at = (*link)->offset + (*link)->bytes;
+    if (!*link && (at > a->bytes || a->bytes - at < want))
+        return SMG_ERR_CAPACITY;
+    e = malloc(sizeof *e);
+    if (!e)
+        return SMG_ERR_NOMEM;
+    *e = (struct extent){*link, at, want};
+    *link = e;
+    *offset_out = at;
+    return SMG_OK;
+}
+
+void smg_arena_give(struct smg_arena *a, uint64_t offset)
+{
+    for (struct extent **link = &a->used; *link; link = &(*link)->next) {
+        struct extent *e = *link;
+        if (e->offset != offset)
+            continue;
+        *link = e->next;
+        free(e);
+        return;
+    }
+}

@@ -1,0 +1,24 @@
+/* The emulated cluster: one process per instance, real bytes over a real fabric, driven by the same agents as the simulation. */
+#ifndef SMG_EMU_EMU_H
+#define SMG_EMU_EMU_H
+
+#include "core/record.h"
+#include "core/selection.h"
+#include "core/stats.h"
+#include "core/world.h"
+
+struct smg_emu_config {
+    const char *fabric;                            /* name of a fabric type, e.g. "ofi" */
+    const char *provider;                          /* device or provider, NULL: the fabric's default */
+    const struct smg_selection_type *selection;    /* must yield entries */
+    const char *log_dir;                           /* existing folder for events.<instance>.bin, actions.<instance>.bin; NULL: no logs */
+    double stall_timeout_s;                        /* no event for so long: deadlock */
+};
+
+/* Runs the world with --role all: forks one process per instance, is the router itself, and returns when every request is settled. On
+ * success and on failed verification records (initialised here; free with smg_records_free) and stats are filled. Needs detail: layer.
+ * SMG_ERR_VERIFY: bytes used for attention were not those of the prompt's KV; diag names instance, request, layer, head and token. */
+int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records, struct smg_run_stats *stats,
+                struct smg_diag *diag);
+
+#endif

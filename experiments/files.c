@@ -1,0 +1,112 @@
+#include "experiments/files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "traces/text.h"
+
+int smg_output_open(const char *path, FILE **out, struct smg_diag *diag)
+{
+    FILE *f = fopen(path, "w");
+
+    if (!f)
+        return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", path, strerror(errno));
+    *out = f;
+    return SMG_OK;
+}
+
+int smg_output_close(FILE *f, const char *path, int status, struct smg_diag *diag)
+{
+    int failed = ferror(f);
+
+    /* fclose flushes: that is where a full disk shows, and only then does errno tell the reason. */
+    if (fclose(f) && !status)
+        return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", path, strerror(errno));
+    if (failed && !status)
+        return smg_diag_set(diag, SMG_ERR_IO, "%s: cannot be written", path);
+    return status;
+}
+
+int smg_path_join(const char *folder, const char *name, char path[SMG_PATH_MAX])
+{
+    int n = snprintf(path, SMG_PATH_MAX, "%s/%s", folder, name);
+
+    return n < 0 || n >= SMG_PATH_MAX ? SMG_ERR_RANGE : SMG_OK;
+}
+
+static int make_one(const char *path, struct smg_diag *diag)
+{
+    struct stat st;
+
+    if (!mkdir(path, 0777))
+        return SMG_OK;
+    if (errno == EEXIST && !stat(path, &st)) {
+        if (S_ISDIR(st.st_mode))
+            return SMG_OK;
+        errno = ENOTDIR;
+    }
+    return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+int smg_folder_make(const char *path, struct smg_diag *diag)
+{
+    char part[SMG_PATH_MAX];
+    size_t n = strlen(path);
+    int status = SMG_OK;
+
+    if (!n || n >= sizeof part)
+        return smg_diag_set(diag, SMG_ERR_RANGE, "folder name of %zu characters", n);
+    memcpy(part, path, n + 1);
+    for (size_t i = 1; i < n && !status; i++) {
+        if (part[i] != '/')
+            continue;
+        part[i] = '\0';
+        status = make_one(part, diag);
+        part[i] = '/';
+    }
+    return status ? status : make_one(part, diag);
+}
+
+uint64_t smg_fnv1a(uint64_t from, const void *data, size_t bytes)
+{
+    const unsigned char *p = data;
+
+    for (size_t i = 0; i < bytes; i++)
+        from = (from ^ p[i]) * 0x100000001b3u;
+    return from;
+}
+
+json_t *smg_json_real(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *smg_json_count(double x)
+{
+    return isfinite(x) && x == floor(x) && fabs(x) < 9007199254740992.0 ? json_integer((json_int_t)x) : smg_json_real(x);
+}
+
+json_t *smg_json_hex(uint64_t x)
+{
+    char text[17];
+
+    snprintf(text, sizeof text, "%016" PRIx64, x);
+    return json_string(text);
+}
+
+int smg_json_write(json_t *j, const char *path, struct smg_diag *diag)
+{
+    FILE *f = NULL;
+    int status = j ? smg_output_open(path, &f, diag) : smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", path);
+
+    if (!status) {
+        if (json_dumpf(j, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) || fputc('\n', f) == EOF)
+            status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot be written", path);
+        status = smg_output_close(f, path, status, diag);
+    }
+    json_decref(j);
+    return status;
+}

@@ -1,0 +1,110 @@
+/* run.json: everything a run depended on. Two runs of the same simulation write the same bytes: no date, no process, no duration. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "experiments/files.h"
+#include "experiments/run_priv.h"
+#include "traces/data_dir.h"
+#include "traces/scenario.h"
+#include "traces/text.h"
+
+enum { INPUT_BYTES_MAX = 1 << 30 };
+
+static int add_digest(json_t *list, const char *what, const char *name, const char *path, struct smg_diag *diag)
+{
+    size_t bytes = 0;
+    char *data = NULL;
+    int status = smg_file_read(path, INPUT_BYTES_MAX, &data, &bytes, diag);
+
+    if (status)
+        return status;
+    if (json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o}", "input", what, "name", name, "bytes", (json_int_t)bytes, "fnv1a64",
+                                              smg_json_hex(smg_fnv1a(SMG_FNV_START, data, bytes)))))
+        status = smg_diag_set(diag, SMG_ERR_NOMEM, "run.json: out of memory");
+    free(data);
+    return status;
+}
+
+/* A built-in name or a path, as the readers resolve it. */
+static int add_resolved(json_t *list, const char *what, const char *kind, const char *noun, const char *name, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX];
+    int status = smg_data_resolve(kind, noun, name, path, diag);
+
+    return status ? status : add_digest(list, what, name, path, diag);
+}
+
+static int add_files(json_t *list, const struct smg_run *run, struct smg_diag *diag)
+{
+    const struct smg_scenario *s = &run->world->scenario;
+    int status = SMG_OK;
+
+    if (run->scenario_path)
+        status = add_digest(list, "scenario", run->scenario_path, run->scenario_path, diag);
+    if (!status && s->workload.kind == SMG_WORKLOAD_TRACE)
+        status = add_digest(list, "workload.file", s->workload.file, s->workload.file, diag);
+    if (!status && s->proactive.importance[0] && strcmp(s->proactive.importance, "auto"))
+        status = add_digest(list, "proactive.importance", s->proactive.importance, s->proactive.importance, diag);
+    if (!status && s->policy[0])
+        status = add_digest(list, "policy", s->policy, s->policy, diag);
+    return status;
+}
+
+static int add_inputs(json_t *list, const struct smg_run *run, struct smg_diag *diag)
+{
+    const struct smg_scenario *s = &run->world->scenario;
+    int status = add_files(list, run, diag);
+
+    if (!status)
+        status = add_resolved(list, "model", "models", "model", s->model, diag);
+    if (!status)
+        status = add_resolved(list, "prefill.gpu", "gpus", "GPU", s->prefill.gpu, diag);
+    if (!status)
+        status = add_resolved(list, "decode.gpu", "gpus", "GPU", s->decode.gpu, diag);
+    return status ? status : add_resolved(list, "network.nic", "nics", "NIC", s->network.nic, diag);
+}
+
+static json_t *host_json(void)
+{
+    struct utsname u;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (uname(&u))
+        return json_null();
+    return json_pack("{s:s, s:s, s:I}", "system", u.sysname, "machine", u.machine, "cores", (json_int_t)cores);
+}
+
+static json_t *synthetic_json(const struct smg_world *w)
+{
+    return json_pack("{s:b, s:b, s:b}", "importance", w->synthetic_importance, "selection", w->synthetic_selection, "workload",
+                     w->synthetic_workload);
+}
+
+int smg_write_run_json(const struct smg_run *run, const char *path, struct smg_diag *diag)
+{
+    const struct smg_world *w = run->world;
+    json_t *j = json_object(), *inputs = json_array();
+    int bad = !j || !inputs, status = bad ? SMG_OK : add_inputs(inputs, run, diag);
+
+    if (status)
+        goto drop;
+    if (!bad)
+        bad = json_object_set_new(j, "program", json_string("smartgen")) || json_object_set_new(j, "version", json_string(PACKAGE_VERSION)) ||
+              json_object_set_new(j, "driver", json_string(run->driver)) || json_object_set_new(j, "engine", json_string(run->engine)) ||
+              json_object_set_new(j, "seed", json_integer((json_int_t)w->scenario.seed)) ||
+              json_object_set_new(j, "requests", json_integer(w->n_requests)) ||
+              json_object_set_new(j, "over_length", json_integer(w->over_length)) ||
+              json_object_set_new(j, "synthetic", synthetic_json(w)) || json_object_set(j, "inputs", inputs) ||
+              json_object_set_new(j, "host", host_json()) || json_object_set_new(j, "scenario", smg_scenario_json(&w->scenario));
+    if (bad)
+        goto drop;
+    json_decref(inputs);
+    return smg_json_write(j, path, diag);
+drop:
+    json_decref(inputs);
+    json_decref(j);
+    return status ? status : smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", path);
+}

@@ -1,0 +1,17 @@
+/* The parts of smg_run_write; private to experiments/. */
+#ifndef SMG_EXPERIMENTS_RUN_PRIV_H
+#define SMG_EXPERIMENTS_RUN_PRIV_H
+
+#include "experiments/run.h"
+
+/* Each writes one file of the record folder at path. */
+int smg_write_requests_csv(const struct smg_run *run, const char *path, struct smg_diag *diag);
+int smg_write_tokens_csv(const struct smg_run *run, const char *path, struct smg_diag *diag);
+int smg_write_run_json(const struct smg_run *run, const char *path, struct smg_diag *diag);
+/* laws[n_laws] are the conservation laws as checked. */
+int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws, size_t n_laws, const char *path, struct smg_diag *diag);
+/* Reads the steps of an event and an action log. */
+int smg_write_decisions_csv(const struct smg_world *w, const char *events_path, const char *actions_path, const char *path,
+                            struct smg_diag *diag);
+
+#endif
