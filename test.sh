@@ -111,6 +111,14 @@ smg_quiet "$LOGS/autoreconf.log" "autoreconf" smg_autoreconf || smg_die "autorec
 if build "build, gcc" build-gcc CC=gcc; then
     check "make check, gcc" build-gcc
 fi
+if [ -f build-gcc/Makefile ]; then
+    if smg_quiet "$LOGS/distcheck.log" "make distcheck, compiled and installed only" smg_make build-gcc distcheck TESTS=; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        notes+=("fail make distcheck")
+    fi
+fi
 build "build, clang" build-clang CC=clang CFLAGS=-O2
 bare="CC=gcc CFLAGS=-O0"
 build "build without simgrid" build-no-simgrid $bare --without-simgrid

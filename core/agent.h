@@ -49,6 +49,9 @@ enum smg_message_kind {
     SMG_MSG_FAILED       /* any -> any: request failed */
 };
 
+/* Size of an INDEX on the wire: a header and one id an entry. */
+enum { SMG_INDEX_HEADER_BYTES = 64, SMG_INDEX_ID_BYTES = 4 };
+
 enum smg_mode { SMG_MODE_SELECTIVE, SMG_MODE_FULL };
 
 struct smg_message {

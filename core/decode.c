@@ -15,8 +15,6 @@
 #include "core/selection.h"
 #include "core/split.h"
 
-enum { INDEX_HEADER_BYTES = 64, INDEX_ID_BYTES = 4 };
-
 struct stage {
     uint16_t layer_lo, layer_hi;
     int selects;
@@ -266,7 +264,7 @@ static int begin_remote(struct decode *d, struct seat *s, uint64_t remote, struc
     act->layer_lo = act->msg.layer_lo = st->layer_lo;
     act->layer_hi = act->msg.layer_hi = st->layer_hi;
     act->step = act->msg.step = s->tokens;
-    act->bytes = INDEX_HEADER_BYTES + remote * INDEX_ID_BYTES;
+    act->bytes = SMG_INDEX_HEADER_BYTES + remote * SMG_INDEX_ID_BYTES;
     act->entries = remote;
     act->msg.u.index.entries = remote;
     act->msg.u.index.bytes = bytes;

@@ -23,6 +23,8 @@ libsmgcore_la_SOURCES = \
 	core/model.h \
 	core/names.c \
 	core/observer.h \
+	core/pool.c \
+	core/pool.h \
 	core/prefill.c \
 	core/rank.c \
 	core/rank.h \

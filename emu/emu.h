@@ -2,6 +2,7 @@
 #ifndef SMG_EMU_EMU_H
 #define SMG_EMU_EMU_H
 
+#include "core/observer.h"
 #include "core/record.h"
 #include "core/selection.h"
 #include "core/stats.h"
@@ -11,7 +12,10 @@ struct smg_emu_config {
     const char *fabric;                            /* name of a fabric type, e.g. "ofi" */
     const char *provider;                          /* device or provider, NULL: the fabric's default */
     const struct smg_selection_type *selection;    /* must yield entries */
-    const char *log_dir;                           /* existing folder for events.<instance>.bin, actions.<instance>.bin; NULL: no logs */
+    /* Called in each process for its instance before and after the run; NULL: no observer. */
+    int (*observe)(void *arg, uint16_t instance, struct smg_observer *out);
+    int (*observed)(void *arg, uint16_t instance, struct smg_observer *observer);
+    void *arg;
     double stall_timeout_s;                        /* no event for so long: deadlock */
 };
 

@@ -31,9 +31,9 @@ int smg_harness_fork(uint32_t instances, int (*child)(void *arg, struct smg_harn
 int smg_harness_swap(struct smg_harness *h, const struct smg_publication *own, struct smg_publication *all, struct smg_diag *diag);
 /* Barrier; agrees on the start of the clock. */
 int smg_harness_start(struct smg_harness *h, struct smg_diag *diag);
-/* Parent: tells the children to stop. Child: whether that was said (or the parent is gone). Never blocks. */
+/* Parent: tells the children to stop. Child: whether that was said (or the parent is gone); waits for it up to `seconds`. */
 void smg_harness_stop(struct smg_harness *h);
-int smg_harness_stopped(struct smg_harness *h);
+int smg_harness_stopped(struct smg_harness *h, double seconds);
 /* Child: reports its outcome, counts and message. Parent: collects them from all (adding counts) and reaps; a child that died or failed gives its
  * status and diag. seconds bounds the wait; then children are killed. */
 int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_stats *stats, const struct smg_diag *diag);

@@ -6,6 +6,8 @@ libsmgemu_la_LIBADD = $(LIBFABRIC_LIBS) $(VERBS_LIBS)
 libsmgemu_la_SOURCES = \
 	emu/arena.c \
 	emu/arena.h \
+	emu/ctl.c \
+	emu/decode_side.c \
 	emu/emu.h \
 	emu/fabric.c \
 	emu/fabric.h \
@@ -13,5 +15,10 @@ libsmgemu_la_SOURCES = \
 	emu/fabric_poll.c \
 	emu/fabric_port.h \
 	emu/fabric_post.c \
+	emu/harness.c \
+	emu/harness.h \
 	emu/layout.c \
-	emu/layout.h
+	emu/layout.h \
+	emu/prefill_side.c \
+	emu/process.c \
+	emu/process.h

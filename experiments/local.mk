@@ -4,6 +4,22 @@ SMG_ROOM_LIBS += libsmgexp.la
 libsmgexp_la_CPPFLAGS = $(SMG_CPPFLAGS) $(SMG_DATA_CPPFLAGS) $(JANSSON_CFLAGS) $(GSL_CFLAGS)
 libsmgexp_la_LIBADD = $(JANSSON_LIBS) $(GSL_LIBS)
 libsmgexp_la_SOURCES = \
+	experiments/csv.c \
+	experiments/csv.h \
+	experiments/decisions.c \
+	experiments/distribution.c \
+	experiments/distribution.h \
+	experiments/files.c \
+	experiments/files.h \
 	experiments/log.c \
 	experiments/log.h \
-	experiments/run.h
+	experiments/outdir.c \
+	experiments/records_csv.c \
+	experiments/replay.c \
+	experiments/run.h \
+	experiments/run_json.c \
+	experiments/run_priv.h \
+	experiments/run_write.c \
+	experiments/summarize.c \
+	experiments/summarize.h \
+	experiments/summary.c

@@ -30,7 +30,9 @@ static int load_world(const char *dir, struct smg_world *out, struct smg_diag *d
     status = smg_file_json(path, &root, diag);
     if (status)
         return status;
-    status = smg_scenario_from_json(json_object_get(root, "scenario"), &scenario, diag);
+    status = json_is_object(json_object_get(root, "scenario")) ? SMG_OK : smg_diag_set(diag, SMG_ERR_PARSE, "%s: no scenario", path);
+    if (!status)
+        status = smg_scenario_from_json(json_object_get(root, "scenario"), &scenario, diag);
     json_decref(root);
     return status ? status : smg_world_load(&scenario, out, diag);
 }

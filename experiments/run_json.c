@@ -64,7 +64,9 @@ static int add_inputs(json_t *list, const struct smg_run *run, struct smg_diag *
         status = add_resolved(list, "prefill.gpu", "gpus", "GPU", s->prefill.gpu, diag);
     if (!status)
         status = add_resolved(list, "decode.gpu", "gpus", "GPU", s->decode.gpu, diag);
-    return status ? status : add_resolved(list, "network.nic", "nics", "NIC", s->network.nic, diag);
+    if (!status)
+        status = add_resolved(list, "network.nic", "nics", "NIC", s->network.nic, diag);
+    return status ? status : add_resolved(list, "host", "hosts", "host", run->world->host.name, diag);
 }
 
 static json_t *host_json(void)

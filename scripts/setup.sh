@@ -49,7 +49,7 @@ smg_apt_install() {
 smg_autoreconf() {
     local input stale=no
     cd "$SMG_TOP" || return 1
-    if [ -f configure ] && [ -f Makefile.in ] && [ -f config.h.in ]; then
+    if [ -f configure ] && [ -f Makefile.in ] && [ -f config.h.in ] && [ -f build-aux/ltmain.sh ]; then
         for input in configure.ac Makefile.am m4/smg_*.m4 */local.mk; do
             [ ! "$input" -nt configure ] || stale=yes
         done

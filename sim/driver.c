@@ -20,7 +20,7 @@ static int add_instance(struct smg_sim *s, uint16_t i, const uint32_t *nic, cons
         status = smg_lanes_create(i, s->n_instances, &in->lanes);
     if (status)
         return status;
-    in->waiting_tail = &in->waiting;
+    smg_pool_init(&in->pool, i == SMG_ROUTER ? 0 : smg_world_pool_bytes(w, i));
     in->receive = calloc(s->n_instances, sizeof(struct smg_op *));
     if (!in->receive)
         return SMG_ERR_NOMEM;
@@ -30,7 +30,6 @@ static int add_instance(struct smg_sim *s, uint16_t i, const uint32_t *nic, cons
     in->cpu = cpu[smg_world_node(w, i)];
     in->gather_Bps = smg_world_gather_Bps(w, smg_world_node(w, i));
     in->pcie_Bps = (smg_world_is_prefill(w, i) ? w->prefill_gpu : w->decode_gpu).pcie_Bps;
-    in->pool_bytes = smg_world_pool_bytes(w, i);
     for (uint32_t j = 1; j < s->n_instances; j++)
         in->shared_cpu |= j != i && smg_world_node(w, j) == smg_world_node(w, i);
     return SMG_OK;
@@ -108,13 +107,7 @@ int smg_sim_create(const struct smg_world *w, const struct smg_engine_type *type
 
 static void instance_destroy(struct smg_instance *in)
 {
-    struct smg_waiting *w = in->waiting;
-
-    while (w) {
-        struct smg_waiting *next = w->next;
-        free(w);
-        w = next;
-    }
+    smg_pool_free(&in->pool);
     free(in->receive);
     smg_lanes_destroy(in->lanes);
     smg_agent_destroy(in->agent);

@@ -27,8 +27,13 @@
 #include "sim/engine_priv.h"
 
 /* Stacks: a worker only sends; the body is arbitrary code. Pages that are not touched cost nothing. */
-#define WORKER_STACK_KIB 128
+#define WORKER_STACK_KIB 64
 #define DRIVER_STACK_KIB 8192
+/* 3.32 takes a size as a double and cuts it to a whole number of bytes, which would be off by up to a byte a flow. So bytes and
+ * rates are both multiplied by a power of two: times stay the same, and sizes are kept to 2^-24 byte. */
+#define SIZE_SCALE 0x1p23
+/* The scaled size must fit into 63 bits: longer flows go in pieces. */
+#define PIECE_BYTES_MAX 0x1p39
 /* An infinite link that must have a name in the platform. FATPIPE: its flows do not share it. */
 #define UNBOUNDED_BPS 1e30
 
@@ -147,7 +152,13 @@ static int simgrid_core(struct smg_engine *e, double Bps)
 static void link_write(FILE *xml, uint32_t id, const char *direction, double Bps)
 {
     fprintf(xml, "<link id=\"%s%u\" bandwidth=\"%.17gBps\" latency=\"0s\" sharing_policy=\"%s\"/>\n", direction, id,
-            isfinite(Bps) ? Bps : UNBOUNDED_BPS, isfinite(Bps) ? "SHARED" : "FATPIPE");
+            isfinite(Bps) ? Bps * SIZE_SCALE : UNBOUNDED_BPS, isfinite(Bps) ? "SHARED" : "FATPIPE");
+}
+
+/* A host without links has routes without links, which no flow uses; but with a core it needs some to reach itself by. */
+static bool endpoint_has_links(const struct sg_engine *s, const struct sg_endpoint *p)
+{
+    return isfinite(p->tx_Bps) || isfinite(p->rx_Bps) || isfinite(s->core_Bps);
 }
 
 static void platform_write(FILE *xml, const struct sg_engine *s)
@@ -158,14 +169,14 @@ static void platform_write(FILE *xml, const struct sg_engine *s)
         const struct sg_endpoint *p = &s->endpoints[i];
 
         fprintf(xml, "<host id=\"h%u\" speed=\"1f\"/>\n", i);
-        if (!isfinite(p->tx_Bps) && !isfinite(p->rx_Bps))
+        if (!endpoint_has_links(s, p))
             continue;
         link_write(xml, i, "tx", p->tx_Bps);
         link_write(xml, i, "rx", p->rx_Bps);
         fprintf(xml, "<host_link id=\"h%u\" up=\"tx%u\" down=\"rx%u\"/>\n", i, i, i);
     }
     if (isfinite(s->core_Bps))
-        fprintf(xml, "<backbone id=\"core\" bandwidth=\"%.17gBps\" latency=\"0s\"/>\n", s->core_Bps);
+        fprintf(xml, "<backbone id=\"core\" bandwidth=\"%.17gBps\" latency=\"0s\"/>\n", s->core_Bps * SIZE_SCALE);
     fputs("</zone>\n</platform>\n", xml);
 }
 
@@ -207,6 +218,12 @@ static void hosts_find(struct sg_engine *s)
 
 /* ---- Actors ---- */
 
+/* Blocks until it has arrived. Never 0 bytes, which SimGrid is not to be trusted with. */
+static void piece_send(sg_host_t src, sg_host_t dst, double bytes)
+{
+    sg_host_sendto(src, dst, fmax(1, round(bytes * SIZE_SCALE)));
+}
+
 static void worker_main(int argc, char **argv)
 {
     struct sg_worker *w = sg_actor_self_get_data();
@@ -216,7 +233,8 @@ static void worker_main(int argc, char **argv)
     (void)argv;
     for (;;) {
         sg_sem_acquire(w->start);
-        sg_host_sendto(s->endpoints[w->src].host, s->endpoints[w->dst].host, w->bytes);
+        for (double left = w->bytes; left > 0; left -= PIECE_BYTES_MAX)
+            piece_send(s->endpoints[w->src].host, s->endpoints[w->dst].host, fmin(left, PIECE_BYTES_MAX));
         smg_ready_push(&s->ready, w->tag);
         s->in_flight--;
         w->next_idle = s->idle;
@@ -244,6 +262,17 @@ static struct sg_worker *worker_new(struct sg_engine *s)
     sg_actor_start(actor, worker_main, 0, NULL);
     /* a worker never ends by itself: the run is over when the driver is. 3.32 crashes when this comes before the start */
     sg_actor_daemonize(actor);
+    return w;
+}
+
+/* An idle worker, or a new one; NULL without memory. */
+static struct sg_worker *worker_take(struct sg_engine *s)
+{
+    struct sg_worker *w = s->idle;
+
+    if (!w)
+        return worker_new(s);
+    s->idle = w->next_idle;
     return w;
 }
 
@@ -299,11 +328,11 @@ static int simgrid_timer(struct smg_engine *e, double delay_s, uint64_t tag)
     return status;
 }
 
-/* Nothing that takes time: SimGrid refuses a route without links, and is not to be trusted with 0 bytes. */
+/* What takes no time. SimGrid refuses a route without links. */
 static bool flow_is_instant(const struct sg_engine *s, uint32_t src, uint32_t dst, double bytes)
 {
     return bytes == 0 ||
-           (!isfinite(s->core_Bps) && !isfinite(s->endpoints[src].tx_Bps) && !isfinite(s->endpoints[dst].rx_Bps));
+           !(isfinite(s->endpoints[src].tx_Bps) || isfinite(s->endpoints[dst].rx_Bps) || isfinite(s->core_Bps));
 }
 
 static int simgrid_flow(struct smg_engine *e, uint32_t src, uint32_t dst, double bytes, uint64_t tag)
@@ -317,13 +346,11 @@ static int simgrid_flow(struct smg_engine *e, uint32_t src, uint32_t dst, double
     status = smg_ready_reserve(&s->ready);
     if (status != SMG_OK)
         return status;
-    w = s->idle ? s->idle : worker_new(s);
+    w = worker_take(s);
     if (!w) {
         smg_ready_release(&s->ready);
         return SMG_ERR_NOMEM;
     }
-    if (w == s->idle)
-        s->idle = w->next_idle;
     w->src = src;
     w->dst = dst;
     w->bytes = bytes;

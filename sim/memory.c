@@ -1,5 +1,4 @@
 /* Pools and ledgers of the simulated driver: who has memory, and which blocks are where. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/sim_priv.h"
@@ -28,36 +27,26 @@ static int open_ledger(struct smg_sim *s, uint32_t request)
     return status ? status : s->selection->type->open(s->selection, request, s->ledger[request]);
 }
 
-static int grant_memory(struct smg_sim *s, uint16_t instance, uint32_t request, uint32_t op, uint64_t bytes)
+/* The pool has granted it: note how much, open the ledger, tell the agent. */
+static int granted(struct smg_sim *s, uint16_t instance, uint32_t request, uint32_t op, uint64_t bytes)
 {
     int decode = smg_world_is_decode(s->world, instance), status = SMG_OK;
 
-    s->instance[instance].used_bytes += bytes;
     s->reserved_bytes[decode][request] = bytes;
     if (decode)
         status = open_ledger(s, request);
     return status ? status : reserved_event(s, instance, request, op, SMG_OK);
 }
 
-/* Granted at once when there is room and nobody waits; else in order of asking. What can never fit is refused. */
 int smg_sim_reserve(struct smg_sim *s, uint16_t instance, const struct smg_action *a)
 {
-    struct smg_instance *in = &s->instance[instance];
-    struct smg_waiting *w;
+    int status = smg_pool_ask(&s->instance[instance].pool, a->request, a->op, a->bytes);
 
-    if (a->bytes > in->pool_bytes)
-        return reserved_event(s, instance, a->request, a->op, SMG_ERR_CAPACITY);
-    if (!in->waiting && in->used_bytes + a->bytes <= in->pool_bytes)
-        return grant_memory(s, instance, a->request, a->op, a->bytes);
-    w = calloc(1, sizeof *w);
-    if (!w)
-        return SMG_ERR_NOMEM;
-    w->request = a->request;
-    w->op = a->op;
-    w->bytes = a->bytes;
-    *in->waiting_tail = w;
-    in->waiting_tail = &w->next;
-    return SMG_OK;
+    if (!status)
+        return granted(s, instance, a->request, a->op, a->bytes);
+    if (status == SMG_ERR_CAPACITY)
+        return reserved_event(s, instance, a->request, a->op, status);
+    return status == SMG_ERR_RANGE ? SMG_OK : status;
 }
 
 static void close_ledger(struct smg_sim *s, uint32_t request)
@@ -73,20 +62,16 @@ static void close_ledger(struct smg_sim *s, uint32_t request)
 
 int smg_sim_release(struct smg_sim *s, uint16_t instance, const struct smg_action *a)
 {
-    struct smg_instance *in = &s->instance[instance];
+    struct smg_pool *pool = &s->instance[instance].pool;
     int decode = smg_world_is_decode(s->world, instance), status = SMG_OK;
+    uint32_t request, op;
+    uint64_t bytes;
 
-    in->used_bytes -= s->reserved_bytes[decode][a->request];
+    smg_pool_give(pool, s->reserved_bytes[decode][a->request]);
     if (decode && s->ledger[a->request])
         close_ledger(s, a->request);
-    while (!status && in->waiting && in->used_bytes + in->waiting->bytes <= in->pool_bytes) {
-        struct smg_waiting *w = in->waiting;
-        in->waiting = w->next;
-        if (!in->waiting)
-            in->waiting_tail = &in->waiting;
-        status = grant_memory(s, instance, w->request, w->op, w->bytes);
-        free(w);
-    }
+    while (!status && smg_pool_next(pool, &request, &op, &bytes))
+        status = granted(s, instance, request, op, bytes);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #define SMG_SIM_SIM_PRIV_H
 
 #include "core/lanes.h"
+#include "core/pool.h"
 #include "core/scheme.h"
 #include "sim/driver.h"
 
@@ -28,12 +29,6 @@ struct smg_pending {
     uint32_t next_free;
 };
 
-struct smg_waiting {         /* RESERVE that waits for memory */
-    struct smg_waiting *next;
-    uint32_t request, op;
-    uint64_t bytes;
-};
-
 struct smg_instance {
     struct smg_agent *agent;
     struct smg_lanes *lanes;
@@ -41,8 +36,7 @@ struct smg_instance {
     uint32_t nic, cpu;       /* endpoints; cpu is used when the node is shared */
     double pcie_Bps, gather_Bps;
     int shared_cpu;
-    uint64_t pool_bytes, used_bytes;
-    struct smg_waiting *waiting, **waiting_tail;
+    struct smg_pool pool;
 };
 
 struct smg_sim {

@@ -1,6 +1,12 @@
 # Tests. One cmocka program per file tests/test_NAME.c: adding one is one line here. A test that cannot run here prints one line
 # "skip: REASON" and exits with 77.
 SMG_UNIT_TESTS =
+SMG_UNIT_TESTS += tests/test_scenario
+SMG_UNIT_TESTS += tests/test_experiments_replay
+SMG_UNIT_TESTS += tests/test_experiments_records
+SMG_UNIT_TESTS += tests/test_experiments_outdir
+SMG_UNIT_TESTS += tests/test_experiments_log
+SMG_UNIT_TESTS += tests/test_experiments_decisions
 SMG_UNIT_TESTS += tests/test_fabric
 SMG_UNIT_TESTS += tests/test_core_split
 SMG_UNIT_TESTS += tests/test_core_scheme
@@ -24,6 +30,7 @@ SMG_SCRIPT_TESTS = \
 
 # Timing programs tests/bench_NAME.c, built and run by make bench only.
 SMG_BENCHES =
+SMG_BENCHES += tests/bench_fabric
 
 check_PROGRAMS += $(SMG_UNIT_TESTS)
 EXTRA_PROGRAMS += $(SMG_BENCHES)

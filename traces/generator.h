@@ -1,12 +1,14 @@
 /* Synthetic selections: which tokens a KV head picks in a step.
  *
- * The parametric generator of the project's notes on traces, made stateless: a row is a function of (seed, request, layer, head, step),
- * so every driver and every process sees the same lists in any order.
+ * A parametric generator, stateless: a row is a function of (seed, request, layer, head, step), so every driver and every process
+ * sees the same lists in any order.
  *
- *     z = beta g_h ln v(l,u) + kappa m_h c(r,l,p) + tau (sqrt(rho) P(r,l,h,p) + sqrt(1-rho) E(r,l,h,p,t)),    row = top k of z
+ *     z = g_h beta ln v(l,u) + m_h kappa c(r,l,p) + sqrt(rho) P(r,l,h,p,epoch) + sqrt(1-rho) E(r,l,h,p,t),    row = top k of z
  *
- * v: universal weight by relative position (floor, sinks, recency plateau, hot clusters), the same for all requests of a seed. c: clusters
- * that matter to one request. P: noise that persists over steps, E: noise of the step; their mix sets the overlap of steps. Ties break by token. */
+ * v: universal weight by relative position u (floor, sinks, recency plateau, nearest tokens, hot clusters), the same for all requests of
+ * a seed. c: clusters that matter to one request. P: noise that persists over the steps of an epoch, E: noise of the step. g_h, m_h: the
+ * head's inclination to either weight. Ties break by token.
+ */
 #ifndef SMG_TRACES_GENERATOR_H
 #define SMG_TRACES_GENERATOR_H
 

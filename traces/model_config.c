@@ -227,12 +227,10 @@ static int first_sliding(const struct config *c, uint32_t *first)
 /* Which layers slide when layer_types does not say: all but every pattern-th one (Gemma), the last ones (Qwen), or all (Mistral). */
 static int slide_by_rule(const struct config *c, struct smg_model *m)
 {
+    const char *key = look_up(c, "_sliding_window_pattern") != NULL ? "_sliding_window_pattern" : "sliding_window_pattern";
     uint32_t pattern, first = 0, layer;
-    int status = read_count(c, "sliding_window_pattern", 0, SMG_MAX_LAYERS, &pattern);
+    int status = read_count(c, key, strcmp(c->type, "gemma2") == 0 ? 2 : 0, SMG_MAX_LAYERS, &pattern);
 
-    if (status == SMG_OK && pattern == 0) {
-        status = read_count(c, "_sliding_window_pattern", strcmp(c->type, "gemma2") == 0 ? 2 : 0, SMG_MAX_LAYERS, &pattern);
-    }
     if (status == SMG_OK && pattern == 0) {
         status = first_sliding(c, &first);
     }

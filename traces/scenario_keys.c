@@ -135,9 +135,9 @@ static const struct smg_key table[] = {
     CHOICE("emu.mutant", emu.mutant, "none", mutants, "Test only: plants a bug that verification must catch."),
     NUMBER("emu.time_scale", emu.time_scale, "1.0", "", 0, 1000, "Paced durations are multiplied by this."),
 
-    ABOVE("slo.ttft_s", slo.ttft_s, "2", "s", 0, 1e9, "Goodput counts requests with at most this time to first token,"),
-    ABOVE("slo.ttst_s", slo.ttst_s, "1", "s", 0, 1e9, "this time from first to second token,"),
-    ABOVE("slo.tbt_s", slo.tbt_s, "0.5", "s", 0, 1e9, "and this mean time between tokens."),
+    ABOVE("slo.ttft_s", slo.ttft_s, "2", "s", 0, 1e9, "Goodput: most time to the first token."),
+    ABOVE("slo.ttst_s", slo.ttst_s, "1", "s", 0, 1e9, "Goodput: most time from the first to the second token."),
+    ABOVE("slo.tbt_s", slo.tbt_s, "0.5", "s", 0, 1e9, "Goodput: most mean time between later tokens."),
 
     FLAG("records.tokens", records.tokens, "true", "Write tokens.csv."),
     FLAG("records.decisions", records.decisions, "false", "Write decisions.csv."),

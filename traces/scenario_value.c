@@ -275,6 +275,10 @@ void smg_key_unknown(const char *path, char *out, size_t out_bytes)
     char hint[160];
     size_t i, n;
 
+    if (smg_key_is_group(path)) {
+        snprintf(out, out_bytes, "a group of keys, not a key");
+        return;
+    }
     keys = smg_keys(&n);
     for (i = 0; i < n; i++) {
         names[i] = keys[i].path;

@@ -1,0 +1,69 @@
+#include "core/pool.h"
+
+#include <stdlib.h>
+
+#include "core/status.h"
+
+void smg_pool_init(struct smg_pool *p, uint64_t total_bytes)
+{
+    p->total_bytes = total_bytes;
+    p->used_bytes = 0;
+    p->waiting = NULL;
+    p->tail = &p->waiting;
+}
+
+void smg_pool_free(struct smg_pool *p)
+{
+    while (p->waiting) {
+        struct smg_pool_wait *next = p->waiting->next;
+        free(p->waiting);
+        p->waiting = next;
+    }
+    p->tail = &p->waiting;
+}
+
+static int fits(const struct smg_pool *p, uint64_t bytes)
+{
+    return bytes <= p->total_bytes - p->used_bytes;
+}
+
+int smg_pool_ask(struct smg_pool *p, uint32_t request, uint32_t op, uint64_t bytes)
+{
+    struct smg_pool_wait *w;
+
+    if (bytes > p->total_bytes)
+        return SMG_ERR_CAPACITY;
+    if (!p->waiting && fits(p, bytes)) {
+        p->used_bytes += bytes;
+        return SMG_OK;
+    }
+    w = malloc(sizeof *w);
+    if (!w)
+        return SMG_ERR_NOMEM;
+    *w = (struct smg_pool_wait){NULL, request, op, bytes};
+    *p->tail = w;
+    p->tail = &w->next;
+    return SMG_ERR_RANGE;
+}
+
+void smg_pool_give(struct smg_pool *p, uint64_t bytes)
+{
+    p->used_bytes -= bytes;
+}
+
+int smg_pool_next(struct smg_pool *p, uint32_t *request, uint32_t *op, uint64_t *bytes)
+{
+    struct smg_pool_wait *w = p->waiting;
+
+    if (!w || !fits(p, w->bytes))
+        return 0;
+    *request = w->request;
+    *op = w->op;
+    *bytes = w->bytes;
+    p->used_bytes += w->bytes;
+    p->waiting = w->next;
+    if (!p->waiting)
+        p->tail = &p->waiting;
+    free(w);
+    return 1;
+}

@@ -1,0 +1,173 @@
+/* Private to emu/: one process of the emulated cluster. process.c is the loop, ctl.c the messages, prefill_side.c and decode_side.c what the two
+ * roles do with real bytes. */
+#ifndef SMG_EMU_PROCESS_H
+#define SMG_EMU_PROCESS_H
+
+#include "core/agent.h"
+#include "core/lanes.h"
+#include "core/observer.h"
+#include "core/pool.h"
+#include "core/scheme.h"
+#include "core/selection.h"
+#include "core/split.h"
+#include "core/stats.h"
+#include "emu/arena.h"
+#include "emu/emu.h"
+#include "emu/fabric.h"
+#include "emu/harness.h"
+#include "emu/layout.h"
+
+/* Kinds of completion contexts: pointers are aligned, the low bits tell what they point to. */
+enum { SMG_CONTEXT_NONE = 0, SMG_CONTEXT_OP = 1, SMG_CONTEXT_RECEIVE = 2, SMG_CONTEXT_SEND = 3, SMG_CONTEXT_MASK = 7 };
+
+/* A message on the wire: header, then for INDEX rows[heads] counts and the ids of all rows. */
+struct smg_wire {
+    uint32_t magic;
+    uint32_t bytes;              /* of the whole message */
+    struct smg_message msg;
+    uint32_t rows_then_ids[];
+};
+
+#define SMG_WIRE_MAGIC UINT32_C(0x534d4757)
+
+/* Index lists that came with an INDEX, until they are answered. */
+struct smg_index {
+    struct smg_index *next;
+    uint32_t step;
+    uint16_t layer;
+    uint32_t *rows;              /* [heads] */
+    int32_t *ids;                /* all rows, one after the other */
+    uint64_t entries;
+    uint64_t reply_offset;       /* gathered bytes, in the arena; UINT64_MAX: none yet */
+};
+
+/* What a prefill instance holds of a request. */
+struct smg_prefill_data {
+    struct smg_layout layout;
+    uint64_t kv, metadata;       /* arena offsets */
+    uint8_t *written;            /* [layers][blocks] */
+    uint64_t cookie[3];
+    struct smg_index *index;     /* oldest first */
+    struct smg_op *fenced;       /* write_order fence: mask to be posted when the data is there */
+    struct smg_item held;        /* mutant early-mask: data that is held back; count 0: none */
+};
+
+/* What a decode instance holds of a request: memory, ledger, and the split of the stage in progress. */
+struct smg_decode_data {
+    struct smg_layout layout;
+    uint64_t kv, mask, metadata, device, staging, reply; /* arena offsets */
+    struct smg_ledger *ledger;
+    uint32_t step;
+    uint16_t layer;
+    uint32_t row_cap;            /* entries per row in device and staging: prompt tokens */
+    int32_t *ids;                /* [heads][row_cap] row order as gathered: remote first when reordering */
+    uint8_t *remote;             /* [heads][row_cap] */
+    uint32_t *row;               /* [heads] entries of each row */
+    uint32_t *row_remote;        /* [heads] */
+    int32_t *scratch;            /* [3][row_cap] */
+    int split_valid;
+};
+
+struct smg_timer {
+    double due_s;
+    uint64_t sequence;
+    struct smg_op *op;           /* NULL: TIMER action or arrival */
+    int arrival;
+};
+
+struct smg_send_slot {
+    struct smg_op *op;
+    int busy;
+};
+
+/* Control receives posted per queue pair, and sends in flight per process. */
+enum { SMG_CTL_RECEIVES = 32, SMG_CTL_SENDS = 64 };
+
+struct smg_process {
+    const struct smg_world *world;
+    const struct smg_emu_config *config;
+    struct smg_features features;
+    uint16_t self;
+    uint32_t instances;
+    struct smg_harness *harness;
+    struct smg_agent *agent;
+    struct smg_lanes *lanes;
+    struct smg_actions actions;
+    struct smg_selection *selection;
+    struct smg_fabric *fabric;
+    struct smg_fabric_limits limits;
+    struct smg_arena *arena;
+    struct smg_mr *mr;
+    struct smg_publication *peer;       /* [instances] */
+    struct smg_pool pool;
+    uint64_t *reserved_bytes;           /* [n_requests] */
+    struct smg_prefill_data **prefill;  /* [n_requests] */
+    struct smg_decode_data **decode;    /* [n_requests] */
+    uint64_t ones;                      /* arena offset of mask bytes of value 1 */
+    uint64_t ctl_bytes;                 /* room of one control message */
+    uint64_t ctl_receive, ctl_send;     /* arena offsets */
+    struct smg_send_slot send[SMG_CTL_SENDS];
+    struct smg_timer *timer;            /* heap by (due, sequence) */
+    size_t n_timers, cap_timers;
+    struct smg_event *event;            /* ring of events not delivered yet */
+    size_t event_head, n_events, cap_events;
+    uint64_t sequence;
+    uint32_t next_arrival;
+    int mutated;
+    int stopping;
+    uint32_t *kr_blocks;                /* [n_requests] as assigned */
+    uint8_t *full;                      /* [n_requests] */
+    struct smg_observer observer;
+    struct smg_run_stats stats;
+    struct smg_diag diag;
+};
+
+/* process.c */
+int smg_process_event(struct smg_process *p, const struct smg_event *e);
+int smg_process_done(struct smg_process *p, struct smg_op *op);     /* completes an operation, with its event */
+int smg_process_kick(struct smg_process *p);
+uint8_t *smg_process_at(const struct smg_process *p, uint64_t offset);
+struct smg_piece smg_process_piece(const struct smg_process *p, uint64_t offset, uint64_t bytes);
+uint64_t smg_context(const void *pointer, unsigned kind);
+int smg_process_fail(struct smg_process *p, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+uint64_t smg_process_arena_need(const struct smg_process *p);
+
+/* ctl.c */
+int smg_ctl_post_receives(struct smg_process *p);
+int smg_ctl_send(struct smg_process *p, struct smg_op *op);         /* SMG_ERR_CAPACITY: try again later */
+int smg_ctl_sent(struct smg_process *p, uint64_t slot);
+int smg_ctl_received(struct smg_process *p, const struct smg_completion *c);
+uint64_t smg_ctl_bytes(const struct smg_world *w);
+
+/* prefill_side.c */
+uint64_t smg_prefill_need(const struct smg_process *p, uint32_t request);
+int smg_prefill_open(struct smg_process *p, uint32_t request);
+void smg_prefill_close(struct smg_process *p, uint32_t request);
+void smg_prefill_fill(struct smg_process *p, uint32_t request, uint32_t layer);
+int smg_prefill_write(struct smg_process *p, struct smg_op *op);
+int smg_prefill_write_done(struct smg_process *p, struct smg_op *op, int *complete);
+int smg_prefill_index(struct smg_process *p, const struct smg_message *msg, const uint32_t *rows, uint64_t words);
+int smg_prefill_gather(struct smg_process *p, struct smg_op *op);
+int smg_prefill_reply(struct smg_process *p, struct smg_op *op);
+void smg_prefill_reply_done(struct smg_process *p, const struct smg_action *a);
+int smg_prefill_message(struct smg_process *p, uint16_t from, const struct smg_message *msg);
+
+/* decode_side.c */
+uint64_t smg_decode_need(const struct smg_process *p, uint32_t request);
+int smg_decode_open(struct smg_process *p, uint32_t request, uint64_t cookie[3]);
+int smg_decode_close(struct smg_process *p, uint32_t request);       /* verifies what lies in the pool */
+void smg_decode_free(struct smg_process *p, uint32_t request);
+int smg_decode_split(struct smg_process *p, struct smg_op *op);
+int smg_decode_receive(struct smg_process *p, struct smg_op *op);    /* posts the receives; op->phase = completions to come */
+int smg_decode_received(struct smg_process *p, struct smg_op *op);
+int smg_decode_move(struct smg_process *p, struct smg_op *op);       /* GATHER and COPY of the lanes */
+int smg_decode_attention(struct smg_process *p, const struct smg_action *a);
+/* Fills rows and ids of the current remote part of a request for an INDEX; returns 32-bit words written. */
+uint64_t smg_decode_index(const struct smg_process *p, uint32_t request, uint32_t *words);
+
+/* How a reply of rows[heads] is cut into receives on both sides. scattered: rows land in place; else contiguous. */
+int smg_reply_plan(const struct smg_process *p, const uint32_t *rows, uint64_t row_stride_bytes, uint64_t v_offset_bytes,
+                   struct smg_scatter_plan *out);
+int smg_reply_scattered(const struct smg_process *p);
+
+#endif

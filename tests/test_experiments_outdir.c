@@ -1,0 +1,111 @@
+/* The record folder: nothing half-written is left, nothing of an earlier run survives. */
+#include "tests/folder_fixture.h"
+
+#include "experiments/files.h"
+#include "experiments/run.h"
+
+static void put(const struct smg_outdir *o, const char *name, const char *text)
+{
+    char path[SMG_PATH_MAX];
+
+    assert_int_equal(smg_outdir_file(o, name, path), SMG_OK);
+    file_put(path, text);
+}
+
+static void test_commit(void **state)
+{
+    const char *out = file_in(*state, "a/b/run/");
+    struct smg_outdir o;
+    struct smg_diag diag;
+
+    assert_int_equal(smg_outdir_begin(out, &o, &diag), SMG_OK);
+    put(&o, "run.json", "{}");
+    put(&o, "fig.svg", "svg");
+    assert_false(file_exists(file_in(*state, "a/b/run")));
+    assert_int_equal(smg_outdir_commit(&o, &diag), SMG_OK);
+    assert_file_is(file_in(*state, "a/b/run/run.json"), "{}");
+    assert_file_is(file_in(*state, "a/b/run/fig.svg"), "svg");
+    assert_int_equal(entries_in(file_in(*state, "a/b")), 1);
+    smg_outdir_abort(&o); /* nothing left to undo */
+    assert_true(file_exists(file_in(*state, "a/b/run/run.json")));
+}
+
+static void test_replaces_records_only(void **state)
+{
+    struct smg_outdir o;
+
+    assert_int_equal(mkdir(file_in(*state, "run"), 0777), 0);
+    file_put(file_in(*state, "run/tokens.csv"), "old");
+    file_put(file_in(*state, "run/run.json"), "old");
+    file_put(file_in(*state, "run/notes.txt"), "mine");
+    assert_int_equal(smg_outdir_begin(file_in(*state, "run"), &o, NULL), SMG_OK);
+    put(&o, "run.json", "new");
+    assert_int_equal(smg_outdir_commit(&o, NULL), SMG_OK);
+    assert_file_is(file_in(*state, "run/run.json"), "new");
+    assert_false(file_exists(file_in(*state, "run/tokens.csv")));
+    assert_file_is(file_in(*state, "run/notes.txt"), "mine");
+}
+
+static void test_abort(void **state)
+{
+    struct smg_outdir o;
+
+    assert_int_equal(smg_outdir_begin(file_in(*state, "run"), &o, NULL), SMG_OK);
+    put(&o, "run.json", "{}");
+    put(&o, "events.bin", "");
+    put(&o, "other", "");
+    assert_int_equal(entries_in(*state), 1);
+    smg_outdir_abort(&o);
+    assert_int_equal(entries_in(*state), 0);
+}
+
+static void test_errors(void **state)
+{
+    struct smg_outdir o;
+    struct smg_diag diag = {""};
+    char longest[2 * SMG_PATH_MAX];
+
+    file_put(file_in(*state, "file"), "x");
+    assert_int_equal(smg_outdir_begin(file_in(*state, "file/run"), &o, &diag), SMG_ERR_IO);
+    assert_non_null(strstr(diag.text, "Not a directory"));
+    assert_int_equal(smg_outdir_begin("", &o, &diag), SMG_ERR_RANGE);
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(smg_outdir_begin(longest, &o, &diag), SMG_ERR_RANGE);
+
+    assert_int_equal(smg_outdir_begin(file_in(*state, "file"), &o, &diag), SMG_OK);
+    put(&o, "run.json", "{}");
+    assert_int_equal(smg_outdir_commit(&o, &diag), SMG_ERR_IO);
+    assert_file_is(file_in(*state, "file"), "x");
+    smg_outdir_abort(&o);
+    assert_int_equal(entries_in(*state), 1);
+}
+
+static void test_full_disk(void **state)
+{
+    struct smg_diag diag = {""};
+    FILE *f;
+
+    (void)state;
+    if (!file_exists("/dev/full"))
+        skip();
+    assert_int_equal(smg_output_open("/dev/full", &f, &diag), SMG_OK);
+    fputs("a few bytes that fit the buffer", f);
+    assert_int_equal(smg_output_close(f, "/dev/full", SMG_OK, &diag), SMG_ERR_IO);
+    assert_non_null(strstr(diag.text, "No space left"));
+    assert_int_equal(smg_json_write(json_object(), "/dev/full", &diag), SMG_ERR_IO);
+    assert_int_equal(smg_json_write(NULL, "/dev/null", &diag), SMG_ERR_NOMEM);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_commit, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_replaces_records_only, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_abort, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_errors, folder_setup, folder_teardown),
+        cmocka_unit_test(test_full_disk),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

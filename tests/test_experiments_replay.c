@@ -1,0 +1,141 @@
+/* smartgen replay: a simulated run replays exactly, and one changed byte is found. Also: the same run twice writes the same files. */
+#include "tests/folder_fixture.h"
+
+#include "experiments/run.h"
+#include "sim/driver.h"
+#include "traces/scenario.h"
+#include "traces/world.h"
+
+static void simulate(const struct smg_world *w, const struct smg_outdir *o)
+{
+    char events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
+    struct smg_log_writer log;
+    struct smg_observer observer = {&log, smg_log_step, NULL};
+    struct smg_selection *selection;
+    struct smg_sim *sim;
+    struct smg_run run;
+    struct smg_diag diag = {""};
+
+    assert_int_equal(smg_outdir_file(o, "events.bin", events), SMG_OK);
+    assert_int_equal(smg_outdir_file(o, "actions.bin", actions), SMG_OK);
+    assert_int_equal(smg_log_create(events, actions, &log, &diag), SMG_OK);
+    assert_int_equal(smg_selection_create(w, &selection), SMG_OK);
+    assert_int_equal(smg_sim_create(w, smg_engine_find("native"), selection, &observer, &sim), SMG_OK);
+    if (smg_sim_run(sim, &diag))
+        fail_msg("%s", diag.text);
+    assert_int_equal(smg_log_close(&log, &diag), SMG_OK);
+    run = (struct smg_run){w, smg_sim_records(sim), smg_sim_stats(sim), "sim", "native", NULL};
+    if (smg_run_write(o, &run, &diag))
+        fail_msg("%s", diag.text);
+    smg_sim_destroy(sim);
+    smg_selection_destroy(selection);
+}
+
+static void run_into(const char *folder)
+{
+    static const char *const sets[] = {"workload.requests=2",   "workload.prompt_tokens=500", "workload.output_tokens=4",
+                                       "blocks_per_layer=50",   "prefill.nodes=1",            "records.decisions=true",
+                                       "proactive.kr_blocks=200"};
+    struct smg_scenario scenario;
+    struct smg_world world;
+    struct smg_outdir o;
+    struct smg_diag diag = {""};
+
+    if (smg_scenario_load(NULL, sets, sizeof sets / sizeof sets[0], &scenario, &diag) || smg_world_load(&scenario, &world, &diag))
+        fail_msg("%s", diag.text);
+    assert_int_equal(smg_outdir_begin(folder, &o, &diag), SMG_OK);
+    simulate(&world, &o);
+    assert_int_equal(smg_outdir_commit(&o, &diag), SMG_OK);
+    smg_world_free(&world);
+}
+
+static void test_replay(void **state)
+{
+    struct smg_diag diag = {""};
+    uint64_t steps = 0;
+    int status;
+
+    run_into(file_in(*state, "run"));
+    status = smg_replay(file_in(*state, "run"), &steps, &diag);
+    if (status)
+        fail_msg("%s", diag.text);
+    assert_true(steps > 100);
+}
+
+static void change_byte(const char *path, long at)
+{
+    FILE *f = fopen(path, "r+b");
+    int c;
+
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    c = fgetc(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    fputc(c ^ 1, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_changed_byte(void **state)
+{
+    struct smg_diag diag = {""};
+    struct stat st;
+    uint64_t steps = 0;
+
+    run_into(file_in(*state, "run"));
+    assert_int_equal(stat(file_in(*state, "run/actions.bin"), &st), 0);
+    for (long at = 12; at < st.st_size; at += st.st_size / 23) {
+        int status;
+        change_byte(file_in(*state, "run/actions.bin"), at);
+        status = smg_replay(file_in(*state, "run"), &steps, &diag);
+        assert_true(status == SMG_ERR_VERIFY || status == SMG_ERR_PARSE);
+        assert_non_null(strstr(diag.text, "step"));
+        change_byte(file_in(*state, "run/actions.bin"), at);
+    }
+    assert_int_equal(smg_replay(file_in(*state, "run"), &steps, &diag), SMG_OK);
+}
+
+static void test_errors(void **state)
+{
+    struct smg_diag diag = {""};
+    uint64_t steps = 5;
+
+    assert_true(smg_replay(*state, &steps, &diag) < 0);
+    assert_non_null(strstr(diag.text, "run.json"));
+    file_put(file_in(*state, "run.json"), "{}");
+    assert_int_equal(smg_replay(*state, &steps, &diag), SMG_ERR_PARSE);
+    run_into(*state);
+    assert_int_equal(unlink(file_in(*state, "events.bin")), 0);
+    assert_true(smg_replay(*state, &steps, &diag) < 0);
+    assert_int_equal(steps, 5);
+}
+
+static void test_reproducible(void **state)
+{
+    static const char *const names[] = {"run.json",     "requests.csv", "tokens.csv", "decisions.csv",
+                                        "summary.json", "events.bin",   "actions.bin"};
+
+    run_into(file_in(*state, "one"));
+    run_into(file_in(*state, "two"));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct stat one, two;
+        char *left = file_text(file_in(file_in(*state, "one"), names[i])), *right = file_text(file_in(file_in(*state, "two"), names[i]));
+        assert_int_equal(stat(file_in(file_in(*state, "one"), names[i]), &one), 0);
+        assert_int_equal(stat(file_in(file_in(*state, "two"), names[i]), &two), 0);
+        assert_int_equal(one.st_size, two.st_size);
+        assert_memory_equal(left, right, (size_t)one.st_size);
+        free(left);
+        free(right);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_replay, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_changed_byte, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_errors, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_reproducible, folder_setup, folder_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
