@@ -6,6 +6,7 @@
 #include "core/record.h"
 #include "core/selection.h"
 #include "core/stats.h"
+#include "core/status.h"
 #include "core/world.h"
 
 struct smg_emu_config {

@@ -103,7 +103,7 @@ static int write_data(struct smg_process *p, struct smg_prefill_data *d, struct 
     uint64_t at = smg_layout_block(&d->layout, it->layer, it->first);
 
     return post(p, op->action.peer, queue_of(op), d->kv + at, smg_grid_range_bytes(&d->layout.grid, it->layer, it->first, it->count),
-                d->cookie[0] + at, context, flags);
+                p->cookie[op->action.request][0] + at, context, flags);
 }
 
 static int write_mask(struct smg_process *p, struct smg_prefill_data *d, struct smg_op *op, const struct smg_item *it, uint64_t context,
@@ -113,7 +113,7 @@ static int write_mask(struct smg_process *p, struct smg_prefill_data *d, struct 
 
     smg_grid_block(&d->layout.grid, it->layer, it->first, &lo, &hi);
     return post(p, op->action.peer, queue_of(op), p->ones, smg_grid_range_tokens(&d->layout.grid, it->layer, it->first, it->count),
-                d->cookie[1] + (uint64_t)it->layer * d->layout.mask_width + lo, context, flags);
+                p->cookie[op->action.request][1] + (uint64_t)it->layer * d->layout.mask_width + lo, context, flags);
 }
 
 static void count_blocks(struct smg_process *p, struct smg_prefill_data *d, const struct smg_item *it)
@@ -180,7 +180,7 @@ static int write_metadata(struct smg_process *p, struct smg_prefill_data *d, str
 
     smg_content_metadata(p->world->scenario.seed, it->request, it->layer, it->first, it->count, smg_process_at(p, d->metadata + at));
     op->phase = 1;
-    return post(p, op->action.peer, queue_of(op), d->metadata + at, it->count, d->cookie[2] + at, smg_context(op, SMG_CONTEXT_OP),
+    return post(p, op->action.peer, queue_of(op), d->metadata + at, it->count, p->cookie[op->action.request][2] + at, smg_context(op, SMG_CONTEXT_OP),
                 SMG_POST_DELIVERED);
 }
 
@@ -228,13 +228,12 @@ int smg_prefill_message(struct smg_process *p, uint16_t from, const struct smg_m
     struct smg_op stand_in;
     int speaks = msg->kind == SMG_MSG_INDEX || msg->kind == SMG_MSG_IDLE || msg->kind == SMG_MSG_DONE, status;
 
-    if (!d)
-        return SMG_OK;
     if (msg->kind == SMG_MSG_POOL)
-        memcpy(d->cookie, msg->u.pool.cookie, sizeof d->cookie);
-    if (!d->held.count || !speaks)
+        memcpy(p->cookie[msg->request], msg->u.pool.cookie, sizeof p->cookie[0]);
+    if (!d || !d->held.count || !speaks)
         return SMG_OK;
     memset(&stand_in, 0, sizeof stand_in);
+    stand_in.action.request = msg->request;
     stand_in.action.lane = SMG_LANE_PUSH;
     stand_in.action.peer = from;
     status = write_data(p, d, &stand_in, &d->held, 0, 0);

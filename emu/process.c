@@ -525,9 +525,10 @@ static int set_up_tables(struct smg_process *p)
     p->reserved_bytes = calloc(n, sizeof *p->reserved_bytes);
     p->prefill = calloc(n, sizeof(struct smg_prefill_data *));
     p->decode = calloc(n, sizeof(struct smg_decode_data *));
+    p->cookie = calloc(n, sizeof *p->cookie);
     p->kr_blocks = calloc(n, sizeof *p->kr_blocks);
     p->full = calloc(n, 1);
-    if (!status && (!p->peer || !p->reserved_bytes || !p->prefill || !p->decode || !p->kr_blocks || !p->full))
+    if (!status && (!p->peer || !p->reserved_bytes || !p->prefill || !p->decode || !p->cookie || !p->kr_blocks || !p->full))
         status = SMG_ERR_NOMEM;
     if (!status)
         status = smg_agent_create(p->world, p->self, &p->agent);
@@ -612,6 +613,7 @@ static void tear_down(struct smg_process *p)
     free(p->reserved_bytes);
     free(p->prefill);
     free(p->decode);
+    free(p->cookie);
     free(p->kr_blocks);
     free(p->full);
     free(p->timer);

@@ -46,7 +46,6 @@ struct smg_prefill_data {
     struct smg_layout layout;
     uint64_t kv, metadata;       /* arena offsets */
     uint8_t *written;            /* [layers][blocks] */
-    uint64_t cookie[3];
     struct smg_index *index;     /* oldest first */
     struct smg_op *fenced;       /* write_order fence: mask to be posted when the data is there */
     struct smg_item held;        /* mutant early-mask: data that is held back; count 0: none */
@@ -115,6 +114,7 @@ struct smg_process {
     uint32_t next_arrival;
     int mutated;
     int stopping;
+    uint64_t (*cookie)[3];              /* [n_requests] where to write; may be told before the request is assigned here */
     uint32_t *kr_blocks;                /* [n_requests] as assigned */
     uint8_t *full;                      /* [n_requests] */
     struct smg_observer observer;

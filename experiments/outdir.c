@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "experiments/files.h"
-#include "experiments/run.h"
+#include "experiments/run_priv.h"
 #include "traces/text.h"
 
 /* run.json last: it goes first and comes last, so a folder that has one is complete. */
@@ -74,12 +74,17 @@ static int exists(const char *path)
     return !lstat(path, &st);
 }
 
+static int too_long(const struct smg_outdir *o, const char *name, struct smg_diag *diag)
+{
+    return smg_diag_set(diag, SMG_ERR_RANGE, "%s/%s: name is too long", o->path, name);
+}
+
 static int remove_stale(const struct smg_outdir *o, const char *name, struct smg_diag *diag)
 {
     char written[SMG_PATH_MAX], stale[SMG_PATH_MAX];
 
     if (smg_path_join(o->temporary, name, written) || smg_path_join(o->path, name, stale))
-        return smg_diag_set(diag, SMG_ERR_RANGE, "%s/%s: name is too long", o->path, name);
+        return too_long(o, name, diag);
     if (exists(written) && strcmp(name, "run.json"))
         return SMG_OK; /* will be replaced in one step */
     if (unlink(stale) && errno != ENOENT)
@@ -92,7 +97,7 @@ static int move_file(const struct smg_outdir *o, const char *name, struct smg_di
     char from[SMG_PATH_MAX], to[SMG_PATH_MAX];
 
     if (smg_path_join(o->temporary, name, from) || smg_path_join(o->path, name, to))
-        return smg_diag_set(diag, SMG_ERR_RANGE, "%s/%s: name is too long", o->path, name);
+        return too_long(o, name, diag);
     if (exists(from) && rename(from, to))
         return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", to, strerror(errno));
     return SMG_OK;
@@ -114,12 +119,10 @@ static int each_other(const struct smg_outdir *o, int (*f)(const struct smg_outd
     return status;
 }
 
-int smg_outdir_commit(struct smg_outdir *o, struct smg_diag *diag)
+int smg_outdir_add(struct smg_outdir *o, struct smg_diag *diag)
 {
     int status = smg_folder_make(o->path, diag);
 
-    for (size_t i = RECORD_FILES; i-- && !status;)
-        status = remove_stale(o, record_files[i], diag);
     if (!status)
         status = each_other(o, move_file, diag);
     for (size_t i = 0; i < RECORD_FILES && !status; i++)
@@ -129,6 +132,15 @@ int smg_outdir_commit(struct smg_outdir *o, struct smg_diag *diag)
     if (!status)
         o->temporary[0] = '\0';
     return status;
+}
+
+int smg_outdir_commit(struct smg_outdir *o, struct smg_diag *diag)
+{
+    int status = smg_folder_make(o->path, diag);
+
+    for (size_t i = RECORD_FILES; i-- && !status;)
+        status = remove_stale(o, record_files[i], diag);
+    return status ? status : smg_outdir_add(o, diag);
 }
 
 static int remove_file(const struct smg_outdir *o, const char *name, struct smg_diag *diag)

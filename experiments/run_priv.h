@@ -1,4 +1,4 @@
-/* The parts of smg_run_write; private to experiments/. */
+/* The parts of smg_run_write, and what else only this room needs of a record folder. */
 #ifndef SMG_EXPERIMENTS_RUN_PRIV_H
 #define SMG_EXPERIMENTS_RUN_PRIV_H
 
@@ -13,5 +13,8 @@ int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws
 /* Reads the steps of an event and an action log. */
 int smg_write_decisions_csv(const struct smg_world *w, const char *events_path, const char *actions_path, const char *path,
                             struct smg_diag *diag);
+
+/* Moves every file into the final folder and leaves all others there alone: for folders that hold more than one run. */
+int smg_outdir_add(struct smg_outdir *o, struct smg_diag *diag);
 
 #endif

@@ -111,9 +111,12 @@ static void simgrid_destroy(struct smg_engine *e)
 {
     struct sg_engine *s = sg(e);
 
+    if (s->completion)
+        sg_sem_destroy(s->completion);
     while (s->workers) {
         struct sg_worker *next = s->workers->next;
 
+        sg_sem_destroy(s->workers->start);
         free(s->workers);
         s->workers = next;
     }

@@ -1,6 +1,8 @@
 # Tests. One cmocka program per file tests/test_NAME.c: adding one is one line here. A test that cannot run here prints one line
 # "skip: REASON" and exits with 77.
 SMG_UNIT_TESTS =
+SMG_UNIT_TESTS += tests/test_world
+SMG_UNIT_TESTS += tests/test_inputs
 SMG_UNIT_TESTS += tests/test_scenario
 SMG_UNIT_TESTS += tests/test_experiments_replay
 SMG_UNIT_TESTS += tests/test_experiments_records

@@ -5,16 +5,20 @@
 #include "core/status.h"
 #include "traces/generator.h"
 
+/* Sinks and nearest tokens are counted in tokens, not in shares of the prompt, so calibration prompts are as long as the workload's, up to a
+ * length where that hardly matters. Shorter ones are sampled at more steps: about the same number of rows' tokens in all. */
+#define CALIBRATION_TOKENS 8000u
 #define CALIBRATION_REQUESTS 8u
-#define CALIBRATION_STEPS 4u         /* sampled, one in CALIBRATION_STRIDE */
-#define CALIBRATION_STRIDE 16u
-#define CALIBRATION_TOKENS 2000u
+#define CALIBRATION_STEPS_MIN 2u
+#define CALIBRATION_STEPS_MAX 8u
+#define CALIBRATION_STEP_TOKENS 16000u
+#define CALIBRATION_STRIDE 24u       /* steps between samples: beyond what persists */
 #define CALIBRATION_ID 1000000u      /* no evaluated request has such an id */
 
 struct calibration {
     const struct smg_model *model;
     uint64_t seed;
-    uint32_t tokens, k;
+    uint32_t tokens, k, steps;
     struct smg_generator_weight *weight;
     struct smg_generator_scratch scratch;
     int32_t *index;
@@ -28,7 +32,7 @@ static int count_layer(struct calibration *c, uint32_t request, uint32_t layer)
 
     smg_generator_weights(c->seed, request, layer, c->model->layers, c->tokens, c->weight);
     for (head = 0; head < c->model->kv_heads; head++) {
-        for (step = 0; step < CALIBRATION_STEPS && status == SMG_OK; step++) {
+        for (step = 0; step < c->steps && status == SMG_OK; step++) {
             smg_generator_row(c->seed, request, layer, head, 1 + step * CALIBRATION_STRIDE, c->weight, c->tokens, c->k, &c->scratch,
                               c->index);
             status = smg_importance_counter_add(c->counter, layer, c->index, c->k);
@@ -47,7 +51,7 @@ static int count_request(struct calibration *c, uint32_t request)
             status = count_layer(c, request, layer);
         }
     }
-    return status == SMG_OK ? smg_importance_counter_end(c->counter, CALIBRATION_STEPS) : status;
+    return status == SMG_OK ? smg_importance_counter_end(c->counter, c->steps) : status;
 }
 
 /* A sliding layer attends to all it keeps: each of its blocks is always used. */
@@ -80,16 +84,27 @@ static int calibrate(struct calibration *c, struct smg_importance **out)
     return status;
 }
 
+static void plan(struct calibration *c, double cap, uint32_t tokens)
+{
+    uint32_t steps;
+
+    c->tokens = tokens < CALIBRATION_TOKENS ? tokens : CALIBRATION_TOKENS;
+    c->k = (uint32_t)(cap * c->tokens + 1e-9);
+    c->k = c->k > 0 ? c->k : 1;
+    steps = CALIBRATION_STEP_TOKENS / c->tokens;
+    steps = steps < CALIBRATION_STEPS_MAX ? steps : CALIBRATION_STEPS_MAX;
+    c->steps = steps > CALIBRATION_STEPS_MIN ? steps : CALIBRATION_STEPS_MIN;
+}
+
 int smg_importance_auto(const struct smg_model *m, uint64_t seed, double cap, uint32_t blocks, uint32_t tokens, struct smg_importance **out)
 {
     struct calibration c = {.model = m, .seed = seed};
     int status = SMG_ERR_NOMEM;
 
-    c.tokens = tokens < CALIBRATION_TOKENS && tokens > 0 ? tokens : CALIBRATION_TOKENS;
-    if (blocks > c.tokens && c.tokens == CALIBRATION_TOKENS) {
-        c.tokens = blocks < tokens ? blocks : tokens;    /* fine blocks: one token each at least, as far as prompts are so long */
+    if (tokens == 0 || blocks == 0) {
+        return SMG_ERR_INVALID;
     }
-    c.k = (uint32_t)(cap * c.tokens + 1e-9) > 0 ? (uint32_t)(cap * c.tokens + 1e-9) : 1;
+    plan(&c, cap, tokens);
     c.weight = malloc(c.tokens * sizeof(*c.weight));
     c.index = malloc(c.k * sizeof(*c.index));
     if (c.weight == NULL || c.index == NULL) {

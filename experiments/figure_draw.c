@@ -1,0 +1,63 @@
+#include "experiments/figure_draw.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "config.h"
+#include "experiments/figures.h"
+#include "experiments/files.h"
+#include "traces/text.h"
+
+#ifndef PKGDATADIR
+#define PKGDATADIR "/usr/local/share/smartgen"
+#endif
+
+extern char **environ;
+
+const char *smg_plots_dir(void)
+{
+    const char *chosen = getenv("SMARTGEN_PLOTS");
+
+    if (chosen && chosen[0])
+        return chosen;
+#ifdef SMG_SRCDIR
+    struct stat info;
+    if (!stat(SMG_SRCDIR "/plots", &info) && S_ISDIR(info.st_mode))
+        return SMG_SRCDIR "/plots";
+#endif
+    return PKGDATADIR "/plots";
+}
+
+static int run_program(char *const argv[], struct smg_diag *diag)
+{
+    pid_t pid;
+    int how = 0, error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+
+    if (error)
+        return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "%s: %s (figures need gnuplot)", argv[0], strerror(error));
+    while (waitpid(pid, &how, 0) < 0)
+        if (errno != EINTR)
+            return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", argv[0], strerror(errno));
+    if (WIFEXITED(how) && !WEXITSTATUS(how))
+        return SMG_OK;
+    return smg_diag_set(diag, SMG_ERR_IO, "%s %s: failed with %s %d", argv[0], argv[2], WIFSIGNALED(how) ? "signal" : "exit code",
+                        WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how));
+}
+
+int smg_gnuplot(const struct smg_outdir *o, const char *script, const char *data, const char *image, const char *layout,
+                struct smg_diag *diag)
+{
+    char program[] = SMG_GNUPLOT, option[] = "-c";
+    char script_path[SMG_PATH_MAX], data_path[SMG_PATH_MAX], image_path[SMG_PATH_MAX], plots[SMG_PATH_MAX], how[16];
+    char *argv[] = {program, option, script_path, data_path, image_path, how, plots, NULL};
+
+    if (smg_path_join(smg_plots_dir(), script, script_path) || smg_path_join(smg_plots_dir(), "", plots) ||
+        smg_outdir_file(o, data, data_path) || smg_outdir_file(o, image, image_path))
+        return smg_diag_set(diag, SMG_ERR_RANGE, "%s: name is too long", o->path);
+    snprintf(how, sizeof how, "%s", layout);
+    return run_program(argv, diag);
+}
