@@ -1,6 +1,12 @@
 # The program.
 bin_PROGRAMS += smartgen
-smartgen_CPPFLAGS = $(SMG_CPPFLAGS) $(SMG_DATA_CPPFLAGS) $(JANSSON_CFLAGS)
+smartgen_CPPFLAGS = $(SMG_CPPFLAGS) $(SMG_DATA_CPPFLAGS) $(JANSSON_CFLAGS) $(VERBS_CFLAGS)
 smartgen_LDADD = libsmartgen.la
 smartgen_SOURCES = \
-	cli/main.c
+	cli/cli.h \
+	cli/cmd_files.c \
+	cli/cmd_info.c \
+	cli/cmd_plan.c \
+	cli/cmd_run.c \
+	cli/main.c \
+	cli/options.c

@@ -23,6 +23,8 @@ libsmgcore_la_SOURCES = \
 	core/model.h \
 	core/names.c \
 	core/observer.h \
+	core/plan.c \
+	core/plan.h \
 	core/pool.c \
 	core/pool.h \
 	core/prefill.c \

@@ -32,6 +32,7 @@ enum smg_routing { SMG_ROUTING_LEAST_LOADED, SMG_ROUTING_ROUND_ROBIN };
 enum smg_write_order { SMG_ORDER_DEVICE, SMG_ORDER_ASSUME, SMG_ORDER_FENCE };
 enum smg_verify { SMG_VERIFY_NONE, SMG_VERIFY_ALL };
 enum smg_emu_compute { SMG_EMU_PACED, SMG_EMU_KERNELS };
+enum smg_link { SMG_LINK_SHAPED, SMG_LINK_FREE };
 enum smg_mutant { SMG_MUTANT_NONE, SMG_MUTANT_FLIP_BYTE, SMG_MUTANT_EARLY_MASK };
 
 #define SMG_KR_AUTO UINT32_MAX
@@ -40,7 +41,7 @@ struct smg_pool_config {      /* prefill: / decode: */
     uint32_t nodes;
     uint32_t gpus_per_node;
     uint32_t tp;              /* tensor-parallel degree; instances per node = gpus_per_node / tp */
-    char gpu[SMG_NAME_MAX];
+    char gpu[SMG_PATH_MAX];
     double link_gbps;         /* per node, Gbit/s */
     uint32_t vcpus;
     double host_memory_gib;
@@ -59,7 +60,7 @@ struct smg_scenario {
     enum smg_start decode_start;
     struct {
         double latency_us;
-        char nic[SMG_NAME_MAX];
+        char nic[SMG_PATH_MAX];
         double efficiency;                /* 0..1, of link_gbps */
         double oversubscription;          /* >= 1 */
         uint64_t chunk_kib;               /* WRITE chunk, KiB; 0: auto (1024 at detail layer, 16384 at iteration) */
@@ -125,6 +126,7 @@ struct smg_scenario {
         enum smg_verify verify;
         char token[SMG_NAME_MAX];
         enum smg_write_order write_order;
+        enum smg_link link;               /* shaped in software to link_gbps, or as fast as the fabric is */
         enum smg_mutant mutant;           /* test only: plants a bug that verification must catch */
         double time_scale;                /* paced compute durations are multiplied by this, default 1 */
     } emu;

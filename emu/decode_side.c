@@ -344,40 +344,30 @@ int smg_decode_received(struct smg_process *p, struct smg_op *op)
 
 /* ---- Verification ---- */
 
-static int entry_right(struct smg_process *p, const struct smg_decode_data *d, uint32_t request, uint32_t h, uint32_t token, struct place at,
-                       uint8_t *expected)
+static int entry_right(struct smg_process *p, const struct smg_decode_data *d, uint32_t request, uint32_t h, uint32_t token, struct place at)
 {
     uint64_t seed = p->world->scenario.seed, half = d->layout.half_bytes;
 
-    smg_content_half(seed, request, d->layer, h, token, 0, half, expected);
-    if (memcmp(expected, at.k, half))
-        return 0;
-    smg_content_half(seed, request, d->layer, h, token, 1, half, expected);
-    return !memcmp(expected, at.v, half);
+    return smg_content_is(seed, request, d->layer, h, token, 0, half, at.k) && smg_content_is(seed, request, d->layer, h, token, 1, half, at.v);
 }
 
 static int verify_rows(struct smg_process *p, struct smg_decode_data *d, uint32_t request)
 {
     int check = p->world->scenario.emu.verify == SMG_VERIFY_ALL;
-    uint8_t *expected = malloc(d->layout.half_bytes);
 
-    if (!expected)
-        return SMG_ERR_NOMEM;
     for (uint32_t h = 0; h < d->layout.heads; h++) {
         for (uint32_t j = 0; j < d->row[h]; j++) {
             uint32_t token = (uint32_t)d->ids[(size_t)h * d->row_cap + j];
             struct place at = in_rows(p, d, d->device, h, j);
             p->stats.digest[request] += smg_digest_entry(d->layer, h, token, at.k, at.v, d->layout.half_bytes);
-            if (!check || entry_right(p, d, request, h, token, at, expected))
+            if (!check || entry_right(p, d, request, h, token, at))
                 continue;
             p->stats.invalid_entries++;
-            free(expected);
             return smg_process_fail(p, SMG_ERR_VERIFY,
                                     "request %u, step %u: the entry of layer %u, KV head %u, token %u is not what prefill computed", request,
                                     d->step, d->layer, h, token);
         }
     }
-    free(expected);
     return SMG_OK;
 }
 
@@ -395,14 +385,14 @@ int smg_decode_attention(struct smg_process *p, const struct smg_action *a)
 }
 
 /* Bytes of one block as computed against what lies in the pool. */
-static int block_right(struct smg_process *p, struct smg_decode_data *d, uint32_t request, uint32_t block, uint8_t *expected)
+static int block_right(struct smg_process *p, struct smg_decode_data *d, uint32_t request, uint32_t block)
 {
     uint32_t lo, hi;
 
     smg_grid_block(&d->layout.grid, d->layer, block, &lo, &hi);
     for (uint32_t t = lo; t < hi; t++)
         for (uint32_t h = 0; h < d->layout.heads; h++)
-            if (!entry_right(p, d, request, h, t, in_pool(p, d, h, t), expected))
+            if (!entry_right(p, d, request, h, t, in_pool(p, d, h, t)))
                 return 0;
     return 1;
 }
@@ -423,8 +413,7 @@ static int block_landed(const struct smg_decode_data *d, uint32_t layer, uint32_
 static int account_blocks(struct smg_process *p, struct smg_decode_data *d, uint32_t request, const struct smg_rank *rank, uint32_t kr_blocks)
 {
     const struct smg_grid *g = &d->layout.grid;
-    uint8_t *expected = malloc(d->layout.half_bytes);
-    int status = expected ? SMG_OK : SMG_ERR_NOMEM;
+    int status = SMG_OK;
 
     for (uint32_t l = 0; l < p->world->model.layers && !status; l++) {
         d->layer = (uint16_t)l;
@@ -435,11 +424,10 @@ static int account_blocks(struct smg_process *p, struct smg_decode_data *d, uint
             p->stats.blocks_written++;
             p->stats.received_bytes[pushed ? SMG_PATH_PUSH : SMG_PATH_SPECULATIVE] += smg_grid_range_bytes(g, l, m, 1);
             p->stats.duplicate_bytes[request] += smg_ledger_kept_in(d->ledger, l, m, 1) * 2 * d->layout.half_bytes;
-            if (p->world->scenario.emu.verify == SMG_VERIFY_ALL && !block_right(p, d, request, m, expected))
+            if (p->world->scenario.emu.verify == SMG_VERIFY_ALL && !block_right(p, d, request, m))
                 status = smg_process_fail(p, SMG_ERR_VERIFY, "request %u: block %u of layer %u is not what prefill computed", request, m, l);
         }
     }
-    free(expected);
     return status;
 }
 

@@ -82,11 +82,26 @@ static void fill(uint64_t key, uint64_t bytes, uint8_t *out)
     }
 }
 
+static uint64_t content_key(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v)
+{
+    return smg_hash3(seed, request, ((uint64_t)layer << 48) | ((uint64_t)head << 33) | ((uint64_t)(v != 0) << 32) | token);
+}
+
+int smg_content_is(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes, const uint8_t *data)
+{
+    uint64_t key = content_key(seed, request, layer, head, token, v), differs = 0, word, i = 0;
+
+    for (; i + 8 <= bytes; i += 8) {
+        memcpy(&word, data + i, 8);
+        differs |= word ^ smg_mix64(key + i);
+    }
+    word = smg_mix64(key + i);
+    return !differs && !memcmp(data + i, &word, bytes - i);
+}
+
 void smg_content_half(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes, uint8_t *out)
 {
-    uint64_t place = ((uint64_t)layer << 48) | ((uint64_t)head << 33) | ((uint64_t)(v != 0) << 32) | token;
-
-    fill(smg_hash3(seed, request, place), bytes, out);
+    fill(content_key(seed, request, layer, head, token, v), bytes, out);
 }
 
 void smg_content_layer(const struct smg_layout *l, uint64_t seed, uint32_t request, uint32_t layer, uint8_t *kv)

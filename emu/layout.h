@@ -37,6 +37,8 @@ uint64_t smg_layout_entry(const struct smg_layout *l, uint32_t layer, uint32_t h
 
 /* Content: a function of (seed, request, layer, token, head, K or V); half_bytes bytes at out. */
 void smg_content_half(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes, uint8_t *out);
+/* Whether data[bytes] is that content. */
+int smg_content_is(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes, const uint8_t *data);
 /* Fills one layer of the KV area. */
 void smg_content_layer(const struct smg_layout *l, uint64_t seed, uint32_t request, uint32_t layer, uint8_t *kv);
 /* Metadata bytes [first, first + bytes) of a layer. */

@@ -19,6 +19,8 @@ libsmgemu_la_SOURCES = \
 	emu/harness.h \
 	emu/layout.c \
 	emu/layout.h \
+	emu/link.c \
+	emu/link.h \
 	emu/prefill_side.c \
 	emu/process.c \
 	emu/process.h

@@ -144,8 +144,20 @@ static int start_compute(struct smg_process *p, struct smg_op *op)
     return status ? status : timer_add(p, due_s, op, 0);
 }
 
+/* A shaped transfer is posted when its last byte would be through the link; its lane is held until then. */
+static int shaped(struct smg_process *p, struct smg_op *op, double *due_s)
+{
+    const struct smg_action *a = &op->action;
+
+    if (!p->links || a->kind == SMG_ACT_RECV)
+        return 0;
+    *due_s = smg_links_take(p->links, smg_world_node(p->world, p->self), smg_world_node(p->world, a->peer),
+                            (double)(a->bytes + a->mask_bytes), smg_harness_now(p->harness));
+    return 1;
+}
+
 /* Posts and lets the lane go on: the queue pair keeps the order. */
-static int start_posted(struct smg_process *p, struct smg_op *op)
+static int post_now(struct smg_process *p, struct smg_op *op)
 {
     int status;
 
@@ -158,6 +170,13 @@ static int start_posted(struct smg_process *p, struct smg_op *op)
     if (!status)
         smg_lanes_release(p->lanes, op);
     return status;
+}
+
+static int start_posted(struct smg_process *p, struct smg_op *op)
+{
+    double due_s;
+
+    return shaped(p, op, &due_s) ? timer_add(p, due_s, op, 0) : post_now(p, op);
 }
 
 static int start_now(struct smg_process *p, struct smg_op *op)
@@ -376,6 +395,19 @@ static int arrivals(struct smg_process *p)
     return status;
 }
 
+static int resume(struct smg_process *p, struct smg_op *op)
+{
+    switch (op->action.kind) {
+    case SMG_ACT_SEND:
+        return start_send(p, op);
+    case SMG_ACT_WRITE:
+    case SMG_ACT_REPLY:
+        return post_now(p, op);
+    default:
+        return smg_process_done(p, op);
+    }
+}
+
 static int fire(struct smg_process *p, const struct smg_timer *t)
 {
     struct smg_event e;
@@ -383,7 +415,7 @@ static int fire(struct smg_process *p, const struct smg_timer *t)
     if (t->arrival)
         return arrivals(p);
     if (t->op)
-        return t->op->action.kind == SMG_ACT_SEND ? start_send(p, t->op) : smg_process_done(p, t->op);
+        return resume(p, t->op);
     memset(&e, 0, sizeof e);
     e.kind = SMG_EV_TIMER;
     return smg_process_event(p, &e);
@@ -398,7 +430,7 @@ static int fire_due(struct smg_process *p)
         struct smg_timer t = timer_pop(p);
         status = fire(p, &t);
     }
-    return status;
+    return status ? status : smg_process_kick(p);
 }
 
 /* Longest wait between looks at the harness, s. */
@@ -640,13 +672,17 @@ static int run(struct smg_process *p)
 struct child_arg {
     const struct smg_world *world;
     const struct smg_emu_config *config;
+    struct smg_links *links;     /* NULL: not shaped */
 };
 
-static void process_init(struct smg_process *p, const struct smg_world *w, const struct smg_emu_config *config, struct smg_harness *h)
+static void process_init(struct smg_process *p, const struct child_arg *c, struct smg_harness *h)
 {
+    const struct smg_world *w = c->world;
+
     memset(p, 0, sizeof *p);
     p->world = w;
-    p->config = config;
+    p->config = c->config;
+    p->links = c->links;
     p->harness = h;
     p->self = h->self;
     p->instances = smg_world_instances(w);
@@ -659,7 +695,7 @@ static int child(void *arg, struct smg_harness *h)
     struct smg_process p;
     int status;
 
-    process_init(&p, c->world, c->config, h);
+    process_init(&p, c, h);
     status = run(&p);
     if (p.stats.digest)
         (void)smg_harness_report(h, status, &p.stats, &p.diag); /* a parent that is gone wants no report */
@@ -698,7 +734,7 @@ static int check_world(const struct smg_world *w, struct smg_diag *diag)
 int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records, struct smg_run_stats *stats,
                 struct smg_diag *diag)
 {
-    struct child_arg arg = {w, config};
+    struct child_arg arg = {w, config, NULL};
     struct smg_harness h;
     struct smg_process p;
     struct smg_diag theirs;
@@ -709,11 +745,15 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     memset(&theirs, 0, sizeof theirs);
     if (!status)
         status = smg_run_stats_init(stats, w->n_requests);
+    if (!status && w->scenario.emu.link == SMG_LINK_SHAPED)
+        status = smg_links_create(w, &arg.links);
     if (!status)
         status = smg_harness_fork(smg_world_instances(w), child, &arg, &h, diag);
-    if (status)
+    if (status) {
+        smg_links_destroy(arg.links);
         return status;
-    process_init(&p, w, config, &h);
+    }
+    process_init(&p, &arg, &h);
     status = run(&p);
     smg_harness_stop(&h);
     children = smg_harness_collect(&h, 10, stats, &theirs);
@@ -728,5 +768,6 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     }
     tear_down(&p);
     smg_harness_close(&h);
+    smg_links_destroy(arg.links);
     return status;
 }

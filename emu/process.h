@@ -16,6 +16,7 @@
 #include "emu/fabric.h"
 #include "emu/harness.h"
 #include "emu/layout.h"
+#include "emu/link.h"
 
 /* Kinds of completion contexts: pointers are aligned, the low bits tell what they point to. */
 enum { SMG_CONTEXT_NONE = 0, SMG_CONTEXT_OP = 1, SMG_CONTEXT_RECEIVE = 2, SMG_CONTEXT_SEND = 3, SMG_CONTEXT_MASK = 7 };
@@ -89,6 +90,7 @@ struct smg_process {
     uint16_t self;
     uint32_t instances;
     struct smg_harness *harness;
+    struct smg_links *links;            /* NULL: not shaped */
     struct smg_agent *agent;
     struct smg_lanes *lanes;
     struct smg_actions actions;

@@ -119,5 +119,6 @@ int smg_csv_number(const struct smg_csv *c, size_t row, size_t column, double *o
     }
     if (!smg_text_double(text, out))
         return SMG_OK;
-    return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected a number, found '%.60s'", c->path, row + 2, c->cell[column], text);
+    return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected a number, found '%.60s'", c->path, row + 2,
+                        c->cell[column], text);
 }

@@ -9,8 +9,8 @@
 
 struct smg_csv {
     char path[SMG_PATH_MAX];
-    char *text;                  /* the file, cut into cells in place */
-    const char **cell;           /* [rows + 1][columns], the header first; into text */
+    char *text;        /* the file, cut into cells in place */
+    const char **cell; /* [rows + 1][columns], the header first; into text */
     size_t rows, columns;
 };
 

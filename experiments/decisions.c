@@ -1,7 +1,7 @@
 /* decisions.csv: what the agents decided, without when. Read from the logs of a run.
  *
- * Pushed blocks are listed as maximal ranges, and metadata as one row a layer, so that neither the size of a chunk nor the moment a
- * chunk was posted shows. */
+ * Pushed blocks are listed as maximal ranges, and metadata as one row a layer, so that neither the size of a chunk nor the moment
+ * a chunk was posted shows. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const char *const decision_names[] = {"assign", "emit",     "finish", "gr
 
 struct row {
     uint32_t instance, request, step, decision;
-    uint64_t layer, block_first, blocks, entries_local, entries_remote, bytes;   /* NO_CELL: empty */
+    uint64_t layer, block_first, blocks, entries_local, entries_remote, bytes; /* NO_CELL: empty */
 };
 
 struct rows {
@@ -59,7 +59,8 @@ static int add_range(struct rows *rows, uint16_t instance, enum decision decisio
 
     if (item->request >= w->n_requests || item->layer >= w->model.layers)
         return SMG_ERR_PARSE;
-    smg_grid_init(&grid, &w->model, w->requests[item->request].prompt_tokens, w->scenario.blocks_per_layer, w->scenario.min_block_tokens);
+    smg_grid_init(&grid, &w->model, w->requests[item->request].prompt_tokens, w->scenario.blocks_per_layer,
+                  w->scenario.min_block_tokens);
     if (item->first > grid.blocks || item->count > grid.blocks - item->first)
         return SMG_ERR_PARSE;
     row.layer = item->layer;
@@ -165,7 +166,7 @@ static int add_step(struct rows *rows, uint16_t instance, const struct smg_event
         const struct smg_action *a = &actions->action[i];
         if (a->item_first > actions->n_items || a->n_items > actions->n_items - a->item_first)
             return SMG_ERR_PARSE;
-        status = add_action(rows, instance, a, actions->items + a->item_first);
+        status = add_action(rows, instance, a, a->n_items ? actions->items + a->item_first : NULL);
     }
     return status;
 }
@@ -202,10 +203,10 @@ static int order(uint64_t a, uint64_t b)
 static int by_columns(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    const uint64_t left[] = {x->instance, x->request, x->step,          x->layer,         x->decision, x->block_first,
-                             x->blocks,   x->bytes,   x->entries_local, x->entries_remote};
-    const uint64_t right[] = {y->instance, y->request, y->step,          y->layer,         y->decision, y->block_first,
-                              y->blocks,   y->bytes,   y->entries_local, y->entries_remote};
+    const uint64_t left[] = {x->instance,    x->request, x->step,  x->layer,         x->decision,
+                             x->block_first, x->blocks,  x->bytes, x->entries_local, x->entries_remote};
+    const uint64_t right[] = {y->instance,    y->request, y->step,  y->layer,         y->decision,
+                              y->block_first, y->blocks,  y->bytes, y->entries_local, y->entries_remote};
     int c = 0;
 
     for (size_t i = 0; i < sizeof left / sizeof left[0] && !c; i++)
@@ -260,7 +261,8 @@ static int write_rows(const struct rows *rows, const char *path, struct smg_diag
     for (size_t i = 0; i < rows->n; i++) {
         const struct row *r = &rows->row[i];
         seq = i && r->instance == rows->row[i - 1].instance ? seq + 1 : 0;
-        fprintf(f, "%" PRIu64 ",%" PRIu32 ",%s,%" PRIu32 ",%" PRIu32, seq, r->instance, decision_names[r->decision], r->request, r->step);
+        fprintf(f, "%" PRIu64 ",%" PRIu32 ",%s,%" PRIu32 ",%" PRIu32, seq, r->instance, decision_names[r->decision], r->request,
+                r->step);
         cell(f, r->layer);
         cell(f, r->block_first);
         cell(f, r->blocks);

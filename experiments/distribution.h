@@ -8,7 +8,7 @@
 struct smg_sample {
     double *value;
     size_t n, cap;
-    int failed;                  /* an append ran out of memory */
+    int failed; /* an append ran out of memory */
 };
 
 /* NULL-terminated: the members of smg_sample_json, in order, after "count". */

@@ -74,7 +74,8 @@ static int write_data(const struct smg_outdir *o, const struct smg_point_result 
         fprintf(f, ",%s_bytes", smg_path_name((enum smg_path)k));
     fputc('\n', f);
     for (size_t i = 0; i < POINTS; i++) {
-        const double value[] = {p[i].ttft_s, p[i].ttst_s, p[i].tbt_s, p[i].ttft_p95_s, p[i].ttst_p95_s, p[i].tbt_p95_s, p[i].on_demand_ratio};
+        const double value[] = {p[i].ttft_s,     p[i].ttst_s,    p[i].tbt_s,          p[i].ttft_p95_s,
+                                p[i].ttst_p95_s, p[i].tbt_p95_s, p[i].on_demand_ratio};
         fprintf(f, "%s,%" PRIu32, scheme_of(i), batch_of(i));
         for (size_t k = 0; k < sizeof value / sizeof value[0]; k++)
             cell(f, value[k]);
@@ -90,7 +91,8 @@ static const char *origin(int synthetic)
     return synthetic ? "synthetic" : "recorded";
 }
 
-/* The constants of the cost model were derived from TBT at batch 1 and 6 and TTST at batch 6: those points show a fit, not a prediction. */
+/* The constants of the cost model were derived from TBT at batch 1 and 6 and TTST at batch 6: those points show a fit, not a
+ * prediction. */
 static int write_caption(const struct smg_outdir *o, const struct smg_point_result *p, struct smg_diag *diag)
 {
     struct smg_scenario s;
@@ -104,8 +106,11 @@ static int write_caption(const struct smg_outdir *o, const struct smg_point_resu
         return status;
     scenario_of(0, &s);
     fprintf(f, "fig11. TTFT, TTST and TBT against batch size (mean over requests), one prompt per prefill GPU (DP = batch).\n");
-    fprintf(f, "Inputs: %s, %s, %" PRIu32 " prompt and %" PRIu32 " output tokens per request, %s, decode link %g Gbit/s, prefix hit %g.\n", s.model,
-            s.workload.dataset, s.workload.prompt_tokens, s.workload.output_tokens, s.prefill.gpu, s.decode.link_gbps, s.prefix_hit);
+    fprintf(f,
+            "Inputs: %s, %s, %" PRIu32 " prompt and %" PRIu32
+            " output tokens per request, %s, decode link %g Gbit/s, prefix hit %g.\n",
+            s.model, s.workload.dataset, s.workload.prompt_tokens, s.workload.output_tokens, s.prefill.gpu, s.decode.link_gbps,
+            s.prefix_hit);
     fprintf(f, "Seed %" PRIu64 ". Importance: %s. Selection: %s. Workload: %s.\n", s.seed, origin(p->synthetic_importance),
             origin(p->synthetic_selection), origin(p->synthetic_workload));
     fprintf(f, "Calibrated: TBT at batch 1 and 6, TTST at batch 6. Predicted: every other point.\n");
@@ -128,7 +133,8 @@ static int write_all(const struct smg_outdir *o, const struct smg_point_result *
 int smg_figure_fig11(const struct smg_figure_job *job, struct smg_diag *diag)
 {
     struct smg_figure_job copy = *job;
-    struct smg_forks forks = {run_one, &copy, POINTS, job->jobs, sizeof(struct smg_point_result), job->progress, job->progress_arg};
+    struct smg_forks forks = {run_one,          &copy, POINTS, job->jobs, sizeof(struct smg_point_result), job->progress,
+                              job->progress_arg};
     struct smg_point_result *points = calloc(POINTS, sizeof *points);
     struct smg_outdir o;
     int status = points ? smg_forks_run(&forks, points, diag) : smg_diag_set(diag, SMG_ERR_NOMEM, "fig11: out of memory");
@@ -165,7 +171,8 @@ static int describe(const struct smg_records *r, double (*of)(const struct smg_r
     return failed ? SMG_ERR_NOMEM : SMG_OK;
 }
 
-int smg_point_of_run(const struct smg_world *w, const struct smg_records *r, const struct smg_run_stats *s, struct smg_point_result *out)
+int smg_point_of_run(const struct smg_world *w, const struct smg_records *r, const struct smg_run_stats *s,
+                     struct smg_point_result *out)
 {
     struct smg_point_result p = {0};
     double selected = 0, remote = 0;

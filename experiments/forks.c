@@ -19,15 +19,15 @@ struct verdict {
 };
 
 struct child {
-    pid_t pid;                   /* 0: free */
-    int from;                    /* read end of its pipe */
+    pid_t pid; /* 0: free */
+    int from;  /* read end of its pipe */
     size_t task;
 };
 
 struct crew {
     const struct smg_forks *f;
-    struct child *child;         /* [jobs] */
-    struct pollfd *poll;         /* [jobs] */
+    struct child *child; /* [jobs] */
+    struct pollfd *poll; /* [jobs] */
     size_t jobs, next, done, running;
     char *results;
 };

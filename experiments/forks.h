@@ -14,14 +14,14 @@ struct smg_forks {
     smg_task_fn task;
     void *task_arg;
     size_t tasks;
-    size_t jobs;                 /* children at a time, 0 counts as 1 */
-    size_t result_bytes;         /* of one task; no pointers in it */
-    smg_progress_fn progress;    /* after each task, in the parent; may be NULL */
+    size_t jobs;              /* children at a time, 0 counts as 1 */
+    size_t result_bytes;      /* of one task; no pointers in it */
+    smg_progress_fn progress; /* after each task, in the parent; may be NULL */
     void *progress_arg;
 };
 
-/* Runs every task and fills results[tasks] of result_bytes each, in the order of the tasks whatever order they end in. On the first
- * failure no further task is started, those that run are ended, and the failed one's diag and status are returned. */
+/* Runs every task and fills results[tasks] of result_bytes each, in the order of the tasks whatever order they end in. On the
+ * first failure no further task is started, those that run are ended, and the failed one's diag and status are returned. */
 int smg_forks_run(const struct smg_forks *f, void *results, struct smg_diag *diag);
 
 #endif

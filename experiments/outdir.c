@@ -11,7 +11,7 @@
 #include "traces/text.h"
 
 /* run.json last: it goes first and comes last, so a folder that has one is complete. */
-static const char *const record_files[] = {"requests.csv", "tokens.csv",    "decisions.csv", "summary.json",
+static const char *const record_files[] = {"requests.csv",  "tokens.csv", "decisions.csv", "summary.json",
                                            "timeline.json", "events.bin", "actions.bin",   "run.json"};
 
 enum { RECORD_FILES = sizeof record_files / sizeof record_files[0] };
@@ -104,7 +104,8 @@ static int move_file(const struct smg_outdir *o, const char *name, struct smg_di
 }
 
 /* Calls f for each name in the temporary folder that is not a record file. */
-static int each_other(const struct smg_outdir *o, int (*f)(const struct smg_outdir *, const char *, struct smg_diag *), struct smg_diag *diag)
+static int each_other(const struct smg_outdir *o, int (*f)(const struct smg_outdir *, const char *, struct smg_diag *),
+                      struct smg_diag *diag)
 {
     DIR *folder = opendir(o->temporary);
     struct dirent *entry;

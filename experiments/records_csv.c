@@ -78,7 +78,8 @@ int smg_write_requests_csv(const struct smg_run *run, const char *path, struct s
 
     if (status)
         return status;
-    fputs("request,status,reason,arrival_s,prompt_tokens,output_tokens,prefill_instance,decode_instance,mode,kr_blocks,prefill_start_s,"
+    fputs("request,status,reason,arrival_s,prompt_tokens,output_tokens,prefill_instance,decode_instance,mode,kr_blocks,prefill_"
+          "start_s,"
           "prefill_end_s,push_done_s,decode_join_s,first_token_s,second_token_s,finish_s,ttft_s,ttst_s,tbt_mean_s,metadata_bytes,"
           "proactive_bytes,on_demand_bytes,speculative_bytes,duplicate_bytes,messages,on_demand_ratio\n",
           f);
@@ -89,7 +90,8 @@ int smg_write_requests_csv(const struct smg_run *run, const char *path, struct s
 
 static int by_request_and_token(const void *a, const void *b)
 {
-    const struct smg_token_record *x = *(const struct smg_token_record *const *)a, *y = *(const struct smg_token_record *const *)b;
+    const struct smg_token_record *x = *(const struct smg_token_record *const *)a,
+                                  *y = *(const struct smg_token_record *const *)b;
 
     if (x->request != y->request)
         return x->request < y->request ? -1 : 1;

@@ -12,8 +12,8 @@
 struct replay {
     struct smg_world world;
     uint32_t instances;
-    struct smg_agent **agent;    /* [instances] */
-    uint64_t *steps;             /* [instances] compared so far */
+    struct smg_agent **agent; /* [instances] */
+    uint64_t *steps;          /* [instances] compared so far */
     struct smg_log_reader log;
     struct smg_actions recorded, now;
 };
@@ -30,7 +30,8 @@ static int load_world(const char *dir, struct smg_world *out, struct smg_diag *d
     status = smg_file_json(path, &root, diag);
     if (status)
         return status;
-    status = json_is_object(json_object_get(root, "scenario")) ? SMG_OK : smg_diag_set(diag, SMG_ERR_PARSE, "%s: no scenario", path);
+    status =
+        json_is_object(json_object_get(root, "scenario")) ? SMG_OK : smg_diag_set(diag, SMG_ERR_PARSE, "%s: no scenario", path);
     if (!status)
         status = smg_scenario_from_json(json_object_get(root, "scenario"), &scenario, diag);
     json_decref(root);
@@ -90,8 +91,8 @@ static int differ(const struct replay *r, uint16_t instance, const struct smg_ev
     size_t at = first_difference(&r->recorded, &r->now);
 
     if (r->recorded.n == r->now.n && at == r->now.n)
-        return smg_diag_set(diag, SMG_ERR_VERIFY, "instance %u, step %" PRIu64 " (%s): the block ranges of its actions differ", instance,
-                            r->steps[instance], smg_event_name(e->kind));
+        return smg_diag_set(diag, SMG_ERR_VERIFY, "instance %u, step %" PRIu64 " (%s): the block ranges of its actions differ",
+                            instance, r->steps[instance], smg_event_name(e->kind));
     return smg_diag_set(diag, SMG_ERR_VERIFY, "instance %u, step %" PRIu64 " (%s): action %zu: recorded %s, now %s%s", instance,
                         r->steps[instance], smg_event_name(e->kind), at, name_at(&r->recorded, at), name_at(&r->now, at),
                         r->recorded.n != r->now.n ? "" : " with other fields");
@@ -102,7 +103,8 @@ static int compare_step(struct replay *r, uint16_t instance, const struct smg_ev
     int status;
 
     if (instance >= r->instances)
-        return smg_diag_set(diag, SMG_ERR_PARSE, "step %" PRIu64 ": instance %u of %" PRIu32, r->log.steps, instance, r->instances);
+        return smg_diag_set(diag, SMG_ERR_PARSE, "step %" PRIu64 ": instance %u of %" PRIu32, r->log.steps, instance,
+                            r->instances);
     status = smg_agent_step(r->agent[instance], e, &r->now);
     if (status)
         return smg_diag_set(diag, SMG_ERR_VERIFY, "instance %u, step %" PRIu64 " (%s): %s", instance, r->steps[instance],

@@ -1,4 +1,5 @@
-/* run.json: everything a run depended on. Two runs of the same simulation write the same bytes: no date, no process, no duration. */
+/* run.json: everything a run depended on. Two runs of the same simulation write the same bytes: no date, no process, no duration.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -21,15 +22,16 @@ static int add_digest(json_t *list, const char *what, const char *name, const ch
 
     if (status)
         return status;
-    if (json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o}", "input", what, "name", name, "bytes", (json_int_t)bytes, "fnv1a64",
-                                              smg_json_hex(smg_fnv1a(SMG_FNV_START, data, bytes)))))
+    if (json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o}", "input", what, "name", name, "bytes", (json_int_t)bytes,
+                                              "fnv1a64", smg_json_hex(smg_fnv1a(SMG_FNV_START, data, bytes)))))
         status = smg_diag_set(diag, SMG_ERR_NOMEM, "run.json: out of memory");
     free(data);
     return status;
 }
 
 /* A built-in name or a path, as the readers resolve it. */
-static int add_resolved(json_t *list, const char *what, const char *kind, const char *noun, const char *name, struct smg_diag *diag)
+static int add_resolved(json_t *list, const char *what, const char *kind, const char *noun, const char *name,
+                        struct smg_diag *diag)
 {
     char path[SMG_PATH_MAX];
     int status = smg_data_resolve(kind, noun, name, path, diag);
@@ -94,8 +96,10 @@ int smg_write_run_json(const struct smg_run *run, const char *path, struct smg_d
     if (status)
         goto drop;
     if (!bad)
-        bad = json_object_set_new(j, "program", json_string("smartgen")) || json_object_set_new(j, "version", json_string(PACKAGE_VERSION)) ||
-              json_object_set_new(j, "driver", json_string(run->driver)) || json_object_set_new(j, "engine", json_string(run->engine)) ||
+        bad = json_object_set_new(j, "program", json_string("smartgen")) ||
+              json_object_set_new(j, "version", json_string(PACKAGE_VERSION)) ||
+              json_object_set_new(j, "driver", json_string(run->driver)) ||
+              json_object_set_new(j, "engine", json_string(run->engine)) ||
               json_object_set_new(j, "seed", json_integer((json_int_t)w->scenario.seed)) ||
               json_object_set_new(j, "requests", json_integer(w->n_requests)) ||
               json_object_set_new(j, "over_length", json_integer(w->over_length)) ||

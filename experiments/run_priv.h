@@ -9,7 +9,8 @@ int smg_write_requests_csv(const struct smg_run *run, const char *path, struct s
 int smg_write_tokens_csv(const struct smg_run *run, const char *path, struct smg_diag *diag);
 int smg_write_run_json(const struct smg_run *run, const char *path, struct smg_diag *diag);
 /* laws[n_laws] are the conservation laws as checked. */
-int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws, size_t n_laws, const char *path, struct smg_diag *diag);
+int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws, size_t n_laws, const char *path,
+                           struct smg_diag *diag);
 /* Reads the steps of an event and an action log. */
 int smg_write_decisions_csv(const struct smg_world *w, const char *events_path, const char *actions_path, const char *path,
                             struct smg_diag *diag);

@@ -19,8 +19,8 @@ static int write_decisions(const struct smg_outdir *o, const struct smg_world *w
 
 enum part { REQUESTS, TOKENS, DECISIONS, SUMMARY, RUN };
 
-static int write_part(const struct smg_outdir *o, const struct smg_run *run, enum part part, const struct smg_law *laws, size_t n_laws,
-                      struct smg_diag *diag)
+static int write_part(const struct smg_outdir *o, const struct smg_run *run, enum part part, const struct smg_law *laws,
+                      size_t n_laws, struct smg_diag *diag)
 {
     static const char *const name[] = {"requests.csv", "tokens.csv", "decisions.csv", "summary.json", "run.json"};
     char path[SMG_PATH_MAX];
@@ -47,7 +47,8 @@ static int broken_law(const struct smg_law *laws, size_t n, struct smg_diag *dia
 {
     for (size_t i = 0; i < n; i++)
         if (!laws[i].holds)
-            return smg_diag_set(diag, SMG_ERR_CONSERVATION, "conservation: %s: %.9g against %.9g", laws[i].name, laws[i].left, laws[i].right);
+            return smg_diag_set(diag, SMG_ERR_CONSERVATION, "conservation: %s: %.9g against %.9g", laws[i].name, laws[i].left,
+                                laws[i].right);
     return SMG_ERR_CONSERVATION;
 }
 

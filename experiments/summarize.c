@@ -106,7 +106,8 @@ static void print_line(FILE *out, int width, const char *name, const struct line
     for (size_t i = 0; i < COLUMNS; i++) {
         char cell[64] = "-";
         if (isfinite(line->mean[i]))
-            snprintf(cell, sizeof cell, isfinite(line->half_width[i]) ? "%.4g +- %.2g" : "%.4g", line->mean[i], line->half_width[i]);
+            snprintf(cell, sizeof cell, isfinite(line->half_width[i]) ? "%.4g +- %.2g" : "%.4g", line->mean[i],
+                     line->half_width[i]);
         fprintf(out, " %*s", CELL_WIDTH, cell);
     }
     fputc('\n', out);

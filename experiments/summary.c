@@ -52,7 +52,7 @@ static const struct quantity {
     {"ttst_s", smg_record_ttst_s},
     {"second_token_since_arrival_s", since_arrival},
     {"tbt_request_mean_s", smg_record_tbt_mean_s},
-    {"gap_s", NULL},             /* pooled over tokens, not one value a request */
+    {"gap_s", NULL}, /* pooled over tokens, not one value a request */
     {"ctl_s", ctl},
     {"e2e_s", e2e},
     {"prefill_wait_s", prefill_wait},
@@ -61,7 +61,8 @@ static const struct quantity {
     {"push_s", push},
 };
 
-/* Gaps between tokens 2..n of every request; the first gap is TTST. Tokens of one request arrive in order, those of several interleaved. */
+/* Gaps between tokens 2..n of every request; the first gap is TTST. Tokens of one request arrive in order, those of several
+ * interleaved. */
 static void pool_gaps(const struct smg_records *r, struct smg_sample *s)
 {
     double *last = malloc((r->n_requests + (size_t)1) * sizeof *last);
@@ -96,8 +97,8 @@ static json_t *describe(const struct smg_records *r, const struct quantity *q)
 
 static json_t *path_json(const struct smg_run_stats *s, enum smg_path p)
 {
-    return json_pack("{s:I, s:I, s:I}", "sent_bytes", (json_int_t)s->sent_bytes[p], "received_bytes", (json_int_t)s->received_bytes[p],
-                     "messages", (json_int_t)s->messages[p]);
+    return json_pack("{s:I, s:I, s:I}", "sent_bytes", (json_int_t)s->sent_bytes[p], "received_bytes",
+                     (json_int_t)s->received_bytes[p], "messages", (json_int_t)s->messages[p]);
 }
 
 static json_t *traffic(const struct smg_run_stats *s)
@@ -150,8 +151,8 @@ static double makespan(const struct smg_records *r)
 /* A quantity that does not exist cannot miss its objective. */
 static int meets(const struct smg_scenario *sc, const struct smg_request_record *q)
 {
-    return q->status == SMG_REQUEST_FINISHED && !(smg_record_ttft_s(q) > sc->slo.ttft_s) && !(smg_record_ttst_s(q) > sc->slo.ttst_s) &&
-           !(smg_record_tbt_mean_s(q) > sc->slo.tbt_s);
+    return q->status == SMG_REQUEST_FINISHED && !(smg_record_ttft_s(q) > sc->slo.ttft_s) &&
+           !(smg_record_ttst_s(q) > sc->slo.ttst_s) && !(smg_record_tbt_mean_s(q) > sc->slo.tbt_s);
 }
 
 static json_t *goodput(const struct smg_run *run)
@@ -194,13 +195,15 @@ static uint64_t digest(const struct smg_run_stats *s)
     return any ? smg_fnv1a(SMG_FNV_START, s->digest, s->n_requests * sizeof *s->digest) : 0;
 }
 
-int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws, size_t n_laws, const char *path, struct smg_diag *diag)
+int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws, size_t n_laws, const char *path,
+                           struct smg_diag *diag)
 {
     const struct smg_records *r = run->records;
     json_t *j = json_object();
     uint64_t entries = digest(run->stats);
-    int bad = !j || json_object_set_new(j, "requests", json_pack("{s:i, s:i, s:i}", "count", (int)r->n_requests, "finished", (int)r->finished,
-                                                                 "failed", (int)r->failed));
+    int bad = !j || json_object_set_new(j, "requests",
+                                        json_pack("{s:i, s:i, s:i}", "count", (int)r->n_requests, "finished", (int)r->finished,
+                                                  "failed", (int)r->failed));
 
     if (!bad)
         bad = json_object_set_new(j, "makespan_s", smg_json_real(makespan(r)));

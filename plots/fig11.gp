@@ -22,10 +22,9 @@ set xtics 1
 set xlabel "batch size (requests)"
 if (narrow) { set multiplot layout 3,1 } else { set multiplot layout 1,3 }
 do for [i = 1:3] {
-    set title word(titles, i)
-    set ylabel word(titles, i)." (s)"
+    set title word(titles, i)." (s)"
     # One legend is enough.
-    if (i == 1) { set key top left reverse Left } else { unset key }
+    if (i == 1) { set key bottom right reverse Left } else { unset key }
     plot for [s = 1:words(schemes)] data skip 1 using 2:(strcol(1) eq word(schemes, s) ? column(2 + i) : NaN) \
         with linespoints linestyle s title word(schemes, s)
 }

@@ -1,4 +1,5 @@
-# What all figures share. Colours keep their order under the common kinds of colour blindness, and every series has its own point as well.
+# What all figures share. The colours stay apart under the common kinds of colour blindness, and every series has its own
+# point as well.
 font = "Helvetica,Arial,sans-serif"
 set datafile separator ","
 set datafile missing ""
@@ -6,7 +7,8 @@ set border 3 linewidth 1
 set tics nomirror out scale 0.6
 set grid ytics linetype 1 linewidth 0.5 linecolor rgb "#cccccc"
 set key noenhanced
-set style line 1 linecolor rgb "#0072b2" linewidth 2 pointtype 7 pointsize 0.8
-set style line 2 linecolor rgb "#d55e00" linewidth 2 pointtype 5 pointsize 0.8
-set style line 3 linecolor rgb "#009e73" linewidth 2 pointtype 9 pointsize 1.0
-set style line 4 linecolor rgb "#cc79a7" linewidth 2 pointtype 11 pointsize 1.0
+# Earlier series are drawn thicker, so that they still show under later ones.
+set style line 1 linecolor rgb "#0072b2" linewidth 4.0 pointtype 7 pointsize 1.1
+set style line 2 linecolor rgb "#d55e00" linewidth 2.8 pointtype 5 pointsize 0.9
+set style line 3 linecolor rgb "#009e73" linewidth 1.6 pointtype 9 pointsize 0.9
+set style line 4 linecolor rgb "#cc79a7" linewidth 1.2 pointtype 11 pointsize 0.9

@@ -10,9 +10,7 @@ const struct smg_engine_type *const smg_engine_types[] = {
 #ifdef HAVE_SIMGRID
     &smg_engine_simgrid,
 #endif
-    &smg_engine_native,
-    NULL
-};
+    &smg_engine_native, NULL};
 
 const struct smg_engine_type *smg_engine_find(const char *name)
 {

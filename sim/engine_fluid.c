@@ -1,8 +1,8 @@
 /* Max-min fair fluid network by progressive filling.
  *
  * Progressive filling (Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2): all rates grow together; when a link is
- * full its flows keep their rate and the others go on. Done here link by link, smallest fair share first. Taking a frozen flow off
- * a link can only raise the share of what is left on it, so a heap of shares may hold stale keys that are too low: they are
+ * full its flows keep their rate and the others go on. Done here link by link, smallest fair share first. Taking a frozen flow
+ * off a link can only raise the share of what is left on it, so a heap of shares may hold stale keys that are too low: they are
  * corrected when they come up.
  */
 #include "config.h"
@@ -18,26 +18,26 @@
 #define RATE_OPEN (-1.0)
 
 struct fluid_flow {
-    double remaining_bytes;               /* at since_s */
-    double since_s;                       /* last change of rate */
+    double remaining_bytes; /* at since_s */
+    double since_s;         /* last change of rate */
     double rate_Bps;
-    double solved_Bps;                    /* rate being worked out */
+    double solved_Bps; /* rate being worked out */
     uint64_t tag;
-    uint64_t epoch;                       /* of the last component that held the flow */
+    uint64_t epoch; /* of the last component that held the flow */
     uint32_t n_links;
     uint32_t link[SMG_FLUID_LINKS_MAX];
-    uint32_t slot[SMG_FLUID_LINKS_MAX];   /* place in the list of that link */
-    uint32_t heap_at;                     /* place in the heap of ends; next free flow when unused */
+    uint32_t slot[SMG_FLUID_LINKS_MAX]; /* place in the list of that link */
+    uint32_t heap_at;                   /* place in the heap of ends; next free flow when unused */
 };
 
 struct fluid_link {
     double cap_Bps;
-    double left_Bps;                      /* while solving: not given to frozen flows */
+    double left_Bps; /* while solving: not given to frozen flows */
     uint64_t epoch;
-    uint32_t *flows;                      /* [alloc], n in use */
+    uint32_t *flows; /* [alloc], n in use */
     uint32_t n, alloc;
-    uint32_t open;                        /* while solving: flows not frozen yet */
-    bool dirty;                           /* its set of flows changed since the last solution */
+    uint32_t open; /* while solving: flows not frozen yet */
+    bool dirty;    /* its set of flows changed since the last solution */
 };
 
 struct fluid_end {
@@ -51,16 +51,16 @@ struct fluid_share {
 };
 
 struct smg_fluid {
-    struct fluid_link *links;             /* [links_alloc] */
-    struct fluid_flow *flows;             /* [flows_alloc] */
-    struct fluid_end *ends;               /* [flows_alloc] heap, earliest first; its size is the number of flows alive */
-    uint32_t *comp_flows;                 /* [flows_alloc] flows of the components being solved */
-    uint32_t *comp_links;                 /* [links_alloc] */
-    uint32_t *dirty;                      /* [links_alloc] */
-    struct fluid_share *shares;           /* [links_alloc] heap, smallest share first */
+    struct fluid_link *links;   /* [links_alloc] */
+    struct fluid_flow *flows;   /* [flows_alloc] */
+    struct fluid_end *ends;     /* [flows_alloc] heap, earliest first; its size is the number of flows alive */
+    uint32_t *comp_flows;       /* [flows_alloc] flows of the components being solved */
+    uint32_t *comp_links;       /* [links_alloc] */
+    uint32_t *dirty;            /* [links_alloc] */
+    struct fluid_share *shares; /* [links_alloc] heap, smallest share first */
     uint64_t epoch;
     uint32_t n_links, links_alloc;
-    uint32_t n_flows, flows_alloc;        /* n_flows: ever used */
+    uint32_t n_flows, flows_alloc; /* n_flows: ever used */
     uint32_t n_ends, n_comp_flows, n_comp_links, n_dirty;
     uint32_t free_flow;
 };

@@ -9,7 +9,7 @@
 #include "sim/engine_priv.h"
 
 #define SMG_FLUID_LINKS_MAX 3
-#define SMG_FLUID_NONE UINT32_MAX
+#define SMG_FLUID_NONE      UINT32_MAX
 
 struct smg_fluid;
 

@@ -18,7 +18,7 @@ struct native_engine {
     struct native_endpoint *endpoints; /* [alloc], base.endpoints in use */
     size_t alloc;
     double core_Bps;
-    uint32_t core;                     /* SMG_FLUID_NONE: no core */
+    uint32_t core; /* SMG_FLUID_NONE: no core */
     struct smg_fluid *fluid;
     struct smg_timer_heap timers;
     struct smg_ready ready;
@@ -169,5 +169,5 @@ const struct smg_engine_type smg_engine_native = {
     .now = native_now,
     .timer = native_timer,
     .flow = native_flow,
-    .next = native_next
+    .next = native_next,
 };

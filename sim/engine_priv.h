@@ -37,9 +37,9 @@ uint64_t smg_timer_heap_pop(struct smg_timer_heap *h);
 
 /* ---- Tags that are complete and not delivered yet. All zero: empty. ---- */
 struct smg_ready {
-    uint64_t *tags;    /* [cap], n in use, the first `taken` of them delivered */
+    uint64_t *tags; /* [cap], n in use, the first `taken` of them delivered */
     size_t n, cap, taken;
-    size_t reserved;   /* pushes still to come */
+    size_t reserved; /* pushes still to come */
 };
 
 void smg_ready_fini(struct smg_ready *r);

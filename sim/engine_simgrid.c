@@ -3,8 +3,9 @@
  * Platform: one Cluster zone, whose hosts have a link up and a link down each, and a backbone for the core: O(endpoints), where a
  * Full zone would need a route for every pair. (SimGrid 3.32 implements Cluster as a star; its XML has no Star.)
  *
- * Actors: the body runs in the driver. A flow runs in a worker of a pool that grows to the most flows ever in flight: the C API has
- * no asynchronous one-sided transfer. Contexts are switched by one thread, so actors share memory without locks.
+ * Actors: the body runs in the driver. A flow runs in a worker of a pool that grows to the most flows ever in flight: the C API
+ * has no asynchronous one-sided transfer. Contexts are switched by one thread, so actors share memory without locks.
+ * AddressSanitizer warns once that it does not know such stacks; it and ThreadSanitizer find nothing else.
  */
 #include "config.h"
 
@@ -43,7 +44,7 @@ struct sg_endpoint {
 };
 
 struct sg_worker {
-    struct sg_worker *next;               /* in the list of all workers */
+    struct sg_worker *next; /* in the list of all workers */
     struct sg_worker *next_idle;
     struct sg_engine *engine;
     sg_sem_t start;
@@ -54,13 +55,13 @@ struct sg_worker {
 
 struct sg_engine {
     struct smg_engine base;
-    struct sg_endpoint *endpoints;        /* [alloc], base.endpoints in use */
+    struct sg_endpoint *endpoints; /* [alloc], base.endpoints in use */
     size_t alloc;
     double core_Bps;
     struct sg_worker *workers, *idle;
     size_t in_flight;
     sg_sem_t completion;
-    bool waiting;                         /* the driver wants a release of `completion` */
+    bool waiting; /* the driver wants a release of `completion` */
     struct smg_timer_heap timers;
     struct smg_ready ready;
     smg_engine_body_fn body;
@@ -78,7 +79,7 @@ static struct sg_engine *sg(struct smg_engine *e)
     return (struct sg_engine *)e;
 }
 
-/* Exact fluid arithmetic: no TCP model (slow start, window, cross traffic), and a precision well below any duration of interest. */
+/* Exact fluid arithmetic: no TCP model (slow start, window, cross traffic), and a precision below any duration of interest. */
 static void simgrid_configure(void)
 {
     sg_cfg_set_string("network/model", "CM02");
@@ -167,7 +168,8 @@ static bool endpoint_has_links(const struct sg_engine *s, const struct sg_endpoi
 static void platform_write(FILE *xml, const struct sg_engine *s)
 {
     fputs("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n"
-          "<zone id=\"net\" routing=\"Cluster\">\n<host id=\"driver\" speed=\"1f\"/>\n", xml);
+          "<zone id=\"net\" routing=\"Cluster\">\n<host id=\"driver\" speed=\"1f\"/>\n",
+          xml);
     for (uint32_t i = 0; i < s->base.endpoints; i++) {
         const struct sg_endpoint *p = &s->endpoints[i];
 
@@ -334,8 +336,7 @@ static int simgrid_timer(struct smg_engine *e, double delay_s, uint64_t tag)
 /* What takes no time. SimGrid refuses a route without links. */
 static bool flow_is_instant(const struct sg_engine *s, uint32_t src, uint32_t dst, double bytes)
 {
-    return bytes == 0 ||
-           !(isfinite(s->endpoints[src].tx_Bps) || isfinite(s->endpoints[dst].rx_Bps) || isfinite(s->core_Bps));
+    return bytes == 0 || !(isfinite(s->endpoints[src].tx_Bps) || isfinite(s->endpoints[dst].rx_Bps) || isfinite(s->core_Bps));
 }
 
 static int simgrid_flow(struct smg_engine *e, uint32_t src, uint32_t dst, double bytes, uint64_t tag)
@@ -413,5 +414,5 @@ const struct smg_engine_type smg_engine_simgrid = {
     .now = simgrid_now,
     .timer = simgrid_timer,
     .flow = simgrid_flow,
-    .next = simgrid_next
+    .next = simgrid_next,
 };

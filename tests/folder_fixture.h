@@ -3,6 +3,7 @@
 #define SMG_TESTS_FOLDER_FIXTURE_H
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,28 +20,17 @@ static inline int folder_setup(void **state)
     return 0;
 }
 
-/* Removes a folder and what is in it, two levels deep at most. */
-static inline void folder_remove(const char *path)
+static inline int folder_remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-    char inside[2048];
-    DIR *folder = opendir(path);
-    struct dirent *e;
-
-    while (folder && (e = readdir(folder))) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-            continue;
-        snprintf(inside, sizeof inside, "%s/%s", path, e->d_name);
-        if (unlink(inside))
-            folder_remove(inside);
-    }
-    if (folder)
-        closedir(folder);
-    rmdir(path);
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
 }
 
 static inline int folder_teardown(void **state)
 {
-    folder_remove(*state);
+    nftw(*state, folder_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     free(*state);
     return 0;
 }
@@ -48,12 +38,13 @@ static inline int folder_teardown(void **state)
 /* PATH/NAME in static storage, overwritten four calls later. */
 static inline const char *file_in(const char *path, const char *name)
 {
-    static char text[4][2048];
+    static char kept[4][2048];
     static int next;
-    char *at = text[next++ % 4];
+    char text[sizeof kept[0]], *at = kept[next++ % 4]; /* path itself may be an earlier answer */
+    int bytes = snprintf(text, sizeof text, "%s/%s", path, name);
 
-    snprintf(at, sizeof text[0], "%s/%s", path, name);
-    return at;
+    assert_in_range(bytes, 0, sizeof text - 1);
+    return memcpy(at, text, (size_t)bytes + 1);
 }
 
 static inline int file_exists(const char *path)

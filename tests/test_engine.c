@@ -31,8 +31,7 @@ static void test_infinite_links(void **state)
     const struct smg_engine_type *type = *state;
     double tx[] = {INFINITY, 1e9, INFINITY}, rx[] = {INFINITY, 2e9, INFINITY}, end_s[5];
     struct scenario_flow flows[] = {
-        {0, 2, 1e9, FLOW_AT_START, 1}, {1, 2, 1e9, 0, 0}, {0, 1, 1e9, 1, 0}, {1, 1, 1e9, 2, 0}, {0, 0, 1e9, 3, 0}
-    };
+        {0, 2, 1e9, FLOW_AT_START, 1}, {1, 2, 1e9, 0, 0}, {0, 1, 1e9, 1, 0}, {1, 1, 1e9, 2, 0}, {0, 0, 1e9, 3, 0}};
     struct scenario s = {3, 5, tx, rx, 0, flows};
 
     scenario_run(type, &s, end_s);
@@ -65,14 +64,13 @@ static void test_equal_flows(void **state)
     equal_flows_check(*state, 300);
 }
 
-/* Max-min by hand: three flows leave endpoint 0 (rate 3); one of them meets a slow receiver (0.5), so the others get 1.25 each. */
+/* Max-min by hand: three flows leave endpoint 0 (rate 3); one of them meets a slow receiver (0.5), the others get 1.25 each. */
 static void test_max_min(void **state)
 {
     const struct smg_engine_type *type = *state;
     double tx[] = {3e9, 1e9, 1e9, 1e9}, rx[] = {1e9, 0.5e9, 8e9, 8e9}, end_s[3];
     struct scenario_flow flows[] = {
-        {0, 1, 0.5e9, FLOW_AT_START, 0}, {0, 2, 1.25e9, FLOW_AT_START, 0}, {0, 3, 2.75e9, FLOW_AT_START, 0}
-    };
+        {0, 1, 0.5e9, FLOW_AT_START, 0}, {0, 2, 1.25e9, FLOW_AT_START, 0}, {0, 3, 2.75e9, FLOW_AT_START, 0}};
     struct scenario s = {4, 3, tx, rx, 0, flows};
 
     scenario_run(type, &s, end_s);
@@ -176,7 +174,8 @@ static void test_processor_sharing(void **state)
         ps_case_fill(&c, 11 + i, i == 0 ? 16384 : 1e6, loads[i]);
         ps_engine(type, &c, end_s);
         ps_solve(&c, 3.125e9L, expected_s);
-        print_message("%s: load %.1f: worst relative error %.2g\n", type->name, loads[i], worst_error(end_s, expected_s, PS_FLOWS));
+        print_message("%s: load %.1f: worst relative error %.2g\n", type->name, loads[i],
+                      worst_error(end_s, expected_s, PS_FLOWS));
         assert_true(worst_error(end_s, expected_s, PS_FLOWS) <= tolerance(type));
         /* the comparison has power: an oracle wrong by 1e-9 is found out */
         ps_solve(&c, 3.125e9L * (1 + 1e-9L), expected_s);
@@ -360,9 +359,8 @@ static int timers_body(struct smg_engine *e, void *arg)
 
 static void test_timers(void **state)
 {
-    static const double expected[][3] = {
-        {0, 3, 0}, {0, 6, 0}, {1e-3, 7, 1}, {1e-3, 9, 1}, {2e-3, 5, 2}, {2e-3, 8, 2}, {3e-3, 4, 3}, {3e-3, 10, 3}
-    };
+    static const double expected[][3] = {{0, 3, 0},    {0, 6, 0},    {1e-3, 7, 1}, {1e-3, 9, 1},
+                                         {2e-3, 5, 2}, {2e-3, 8, 2}, {3e-3, 4, 3}, {3e-3, 10, 3}};
     struct tie_log log;
 
     tie_run(*state, timers_body, &log);
@@ -383,9 +381,8 @@ static int ties_body(struct smg_engine *e, void *arg)
 
 static void test_ties(void **state)
 {
-    static const double expected[][3] = {
-        {1e-3, 2, 0}, {1e-3, 5, 0}, {1e-3, 6, 0}, {1e-3, 7, 0}, {1e-3, 8, 1}, {1e-3, 9, 1}, {1e-3 + 1e-9, 1, 2}
-    };
+    static const double expected[][3] = {{1e-3, 2, 0}, {1e-3, 5, 0}, {1e-3, 6, 0},       {1e-3, 7, 0},
+                                         {1e-3, 8, 1}, {1e-3, 9, 1}, {1e-3 + 1e-9, 1, 2}};
     struct tie_log log;
 
     tie_run(*state, ties_body, &log);

@@ -3,6 +3,7 @@
 #define SMG_TESTS_TEST_ENGINE_UTIL_H
 
 #include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <setjmp.h>
 #include <cmocka.h>
 
 #include "sim/engine.h"
@@ -81,12 +81,12 @@ static inline double relative_error(double value, double expected)
     return value == expected ? 0 : fabs(value - expected) / fmax(fabs(expected), 1e-300);
 }
 
-#define assert_close(value, expected, tolerance)                                                                        \
-    do {                                                                                                                \
-        double value_ = (value), expected_ = (expected);                                                                \
-        if (!(relative_error(value_, expected_) <= (tolerance)))                                                        \
-            fail_msg("%s = %.17g, expected %.17g: relative error %.3g > %.3g", #value, value_, expected_,               \
-                     relative_error(value_, expected_), (double)(tolerance));                                           \
+#define assert_close(value, expected, tolerance)                                                                                 \
+    do {                                                                                                                         \
+        double value_ = (value), expected_ = (expected);                                                                         \
+        if (!(relative_error(value_, expected_) <= (tolerance)))                                                                 \
+            fail_msg("%s = %.17g, expected %.17g: relative error %.3g > %.3g", #value, value_, expected_,                        \
+                     relative_error(value_, expected_), (double)(tolerance));                                                    \
     } while (0)
 
 /* xorshift64*: the same numbers everywhere */
@@ -109,20 +109,20 @@ static inline double test_uniform(uint64_t *state, double lo, double hi)
 struct scenario_flow {
     uint32_t src, dst;
     double bytes;
-    uint32_t after;  /* a flow with a lower number, or FLOW_AT_START */
+    uint32_t after; /* a flow with a lower number, or FLOW_AT_START */
     double delay_s;
 };
 
 struct scenario {
     uint32_t n_endpoints, n_flows;
-    double *tx_Bps, *rx_Bps;          /* [n_endpoints] */
-    double core_Bps;                  /* 0: none */
-    struct scenario_flow *flows;      /* [n_flows] */
+    double *tx_Bps, *rx_Bps;     /* [n_endpoints] */
+    double core_Bps;             /* 0: none */
+    struct scenario_flow *flows; /* [n_flows] */
 };
 
 struct scenario_run {
     const struct scenario *s;
-    double *end_s;                    /* [n_flows] */
+    double *end_s; /* [n_flows] */
 };
 
 /* Timers have the tag of the flow they start; flows have that plus n_flows. */
@@ -195,10 +195,12 @@ struct engine_test {
     CMUnitTestFunction run;
 };
 
+#define ENGINE_TEST_MISSING "skip: this program is built without SimGrid"
+
 static inline void engine_test_missing(void **state)
 {
     (void)state;
-    print_message("skip: this program is built without SimGrid\n");
+    print_message("%s\n", ENGINE_TEST_MISSING);
     skip();
 }
 

@@ -14,7 +14,8 @@ static void small_world(struct smg_world *w, struct smg_request_spec spec[2])
     w->n_requests = 2;
 }
 
-static void put_write(struct smg_log_writer *w, enum smg_purpose purpose, uint16_t layer, uint64_t bytes, const struct smg_item *items, size_t n)
+static void put_write(struct smg_log_writer *w, enum smg_purpose purpose, uint16_t layer, uint64_t bytes,
+                      const struct smg_item *items, size_t n)
 {
     struct smg_actions actions = {0};
     struct smg_event e = {.kind = SMG_EV_OP_DONE};
@@ -46,7 +47,8 @@ static void put_send(struct smg_log_writer *w, uint16_t instance, const struct s
 static void put_split(struct smg_log_writer *w)
 {
     struct smg_actions none = {0};
-    struct smg_event e = {.kind = SMG_EV_SPLIT_DONE, .request = 1, .step = 1, .layer_lo = 2, .entries_local = 60, .entries_remote = 40};
+    struct smg_event e = {
+        .kind = SMG_EV_SPLIT_DONE, .request = 1, .step = 1, .layer_lo = 2, .entries_local = 60, .entries_remote = 40};
 
     assert_int_equal(smg_log_step(w, 7, &e, &none), SMG_OK);
 }
@@ -90,24 +92,26 @@ static void decisions(const char *folder, const char *out, uint32_t cut)
     put_send(&w, 0, &assign);
     put_send(&w, 1, &done); /* the echo is no decision */
     assert_int_equal(smg_log_close(&w, NULL), SMG_OK);
-    assert_int_equal(smg_write_decisions_csv(&world, file_in(folder, "e"), file_in(folder, "a"), file_in(folder, out), NULL), SMG_OK);
+    assert_int_equal(smg_write_decisions_csv(&world, file_in(folder, "e"), file_in(folder, "a"), file_in(folder, out), NULL),
+                     SMG_OK);
 }
 
 static void test_rows(void **state)
 {
     decisions(*state, "d.csv", 4);
-    assert_file_is(file_in(*state, "d.csv"), "seq,instance,action,request,step,layer,block_first,blocks,entries_local,entries_remote,bytes\n"
-                                             "0,0,assign,1,0,,,15,,,\n"
-                                             "0,1,metadata,1,0,2,,,,,42\n"
-                                             "1,1,push,1,0,5,0,10,,,409600\n"
-                                             "2,1,push,1,0,5,20,5,,,204800\n"
-                                             "3,1,speculative,1,0,9,3,1,,,40960\n"
-                                             "4,1,speculative,1,0,9,4,1,,,40960\n"
-                                             "0,7,finish,1,0,,,,,,\n"
-                                             "1,7,grant,1,1,2,,2,,,\n"
-                                             "2,7,index,1,1,2,,,,40,20480\n"
-                                             "3,7,split,1,1,2,,,60,40,\n"
-                                             "4,7,emit,1,2,,,,,,\n");
+    assert_file_is(file_in(*state, "d.csv"),
+                   "seq,instance,action,request,step,layer,block_first,blocks,entries_local,entries_remote,bytes\n"
+                   "0,0,assign,1,0,,,15,,,\n"
+                   "0,1,metadata,1,0,2,,,,,42\n"
+                   "1,1,push,1,0,5,0,10,,,409600\n"
+                   "2,1,push,1,0,5,20,5,,,204800\n"
+                   "3,1,speculative,1,0,9,3,1,,,40960\n"
+                   "4,1,speculative,1,0,9,4,1,,,40960\n"
+                   "0,7,finish,1,0,,,,,,\n"
+                   "1,7,grant,1,1,2,,2,,,\n"
+                   "2,7,index,1,1,2,,,,40,20480\n"
+                   "3,7,split,1,1,2,,,60,40,\n"
+                   "4,7,emit,1,2,,,,,,\n");
 }
 
 static void test_chunks_do_not_show(void **state)

@@ -20,7 +20,7 @@ static void add_tokens(struct smg_records *r)
 {
     /* in order of arrival at the router: request 1 comes between */
     static const struct smg_token_record tokens[] = {
-        {0, 1, 1.5, 0, 0, 0, 0},      {1, 1, 1.75, 0, 0, 0, 0},      {0, 2, 2.0, 100, 25, 512, 1024},
+        {0, 1, 1.5, 0, 0, 0, 0},       {1, 1, 1.75, 0, 0, 0, 0}, {0, 2, 2.0, 100, 25, 512, 1024},
         {0, 3, 2.25, 100, 10, 256, 0}, {0, 4, 3.0, 0, 0, 0, 0},
     };
 
@@ -115,24 +115,26 @@ static void write_run(const struct hand *h, const char *folder, int expected)
 
 static void test_requests_csv(void **state)
 {
-    void *folder;
+    void *folder = NULL;
 
     assert_int_equal(folder_setup(&folder), 0);
     write_run(*state, folder, SMG_OK);
-    assert_file_is(file_in(folder, "run/requests.csv"),
-                   "request,status,reason,arrival_s,prompt_tokens,output_tokens,prefill_instance,decode_instance,mode,kr_blocks,"
-                   "prefill_start_s,prefill_end_s,push_done_s,decode_join_s,first_token_s,second_token_s,finish_s,ttft_s,ttst_s,tbt_mean_s,"
-                   "metadata_bytes,proactive_bytes,on_demand_bytes,speculative_bytes,duplicate_bytes,messages,on_demand_ratio\n"
-                   "0,finished,,0.5,7000,4,1,7,selective,8112,0.75,1.5,1.625,1.875,1.5,2,3,1,0.5,0.5,1000,2000,768,1024,77,9,0.175\n"
-                   "1,finished,,0,100,1,2,,,,1,1.75,,,1.75,,1.75,1.75,,,0,0,0,0,0,0,\n"
-                   "2,failed,capacity exceeded,1,9,9,,,,,,,,,,,,,,,,,,,,,\n");
-    assert_file_is(file_in(folder, "run/tokens.csv"),
-                   "request,token,time_s,gap_s,selected_entries,remote_entries,on_demand_ratio,on_demand_bytes,speculative_bytes\n"
-                   "0,1,1.5,,0,0,,0,0\n"
-                   "0,2,2,0.5,100,25,0.25,512,1024\n"
-                   "0,3,2.25,0.25,100,10,0.1,256,0\n"
-                   "0,4,3,0.75,0,0,,0,0\n"
-                   "1,1,1.75,,0,0,,0,0\n");
+    assert_file_is(
+        file_in(folder, "run/requests.csv"),
+        "request,status,reason,arrival_s,prompt_tokens,output_tokens,prefill_instance,decode_instance,mode,kr_blocks,"
+        "prefill_start_s,prefill_end_s,push_done_s,decode_join_s,first_token_s,second_token_s,finish_s,ttft_s,ttst_s,tbt_mean_s,"
+        "metadata_bytes,proactive_bytes,on_demand_bytes,speculative_bytes,duplicate_bytes,messages,on_demand_ratio\n"
+        "0,finished,,0.5,7000,4,1,7,selective,8112,0.75,1.5,1.625,1.875,1.5,2,3,1,0.5,0.5,1000,2000,768,1024,77,9,0.175\n"
+        "1,finished,,0,100,1,2,,,,1,1.75,,,1.75,,1.75,1.75,,,0,0,0,0,0,0,\n"
+        "2,failed,capacity exceeded,1,9,9,,,,,,,,,,,,,,,,,,,,,\n");
+    assert_file_is(
+        file_in(folder, "run/tokens.csv"),
+        "request,token,time_s,gap_s,selected_entries,remote_entries,on_demand_ratio,on_demand_bytes,speculative_bytes\n"
+        "0,1,1.5,,0,0,,0,0\n"
+        "0,2,2,0.5,100,25,0.25,512,1024\n"
+        "0,3,2.25,0.25,100,10,0.1,256,0\n"
+        "0,4,3,0.75,0,0,,0,0\n"
+        "1,1,1.75,,0,0,,0,0\n");
     assert_false(file_exists(file_in(folder, "run/decisions.csv")));
     folder_teardown(&folder);
 }
@@ -156,7 +158,7 @@ static double number(const json_t *j, const char *group, const char *key)
 
 static void test_summary(void **state)
 {
-    void *folder;
+    void *folder = NULL;
     json_t *j;
 
     assert_int_equal(folder_setup(&folder), 0);
@@ -177,7 +179,8 @@ static void test_summary(void **state)
     assert_near(number(j, "join_wait_s", "mean"), 0.125, 1e-9);
     assert_near(json_number_value(json_object_get(j, "makespan_s")), 3, 1e-9);
     assert_near(json_number_value(json_object_get(j, "on_demand_ratio")), 0.175, 1e-9);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(json_object_get(j, "paths"), "proactive"), "sent_bytes")), 5000000000);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(json_object_get(j, "paths"), "proactive"), "sent_bytes")),
+                     5000000000);
     /* TTFT 1 and 1.75 s are within 2 s; TBT 0.5 s is not above 0.5 s */
     assert_int_equal(number(j, "goodput", "requests_within_slo"), 2);
     assert_near(number(j, "goodput", "requests_per_s"), 2.0 / 3, 1e-9);
@@ -190,7 +193,7 @@ static void test_summary(void **state)
 static void test_nothing_finished(void **state)
 {
     struct hand *h = *state;
-    void *folder;
+    void *folder = NULL;
     json_t *j;
 
     assert_int_equal(folder_setup(&folder), 0);
@@ -213,7 +216,7 @@ static void test_nothing_finished(void **state)
 static void test_broken_law_is_written(void **state)
 {
     struct hand *h = *state;
-    void *folder;
+    void *folder = NULL;
     json_t *j, *law;
     size_t i, broken = 0;
 
@@ -235,7 +238,7 @@ static void test_broken_law_is_written(void **state)
 static void test_run_json(void **state)
 {
     struct smg_scenario s;
-    void *folder;
+    void *folder = NULL;
     json_t *j;
     char *first, *second;
 
@@ -263,7 +266,7 @@ static void test_run_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HAND_TEST(test_requests_csv), HAND_TEST(test_summary),  HAND_TEST(test_nothing_finished),
+        HAND_TEST(test_requests_csv),          HAND_TEST(test_summary),  HAND_TEST(test_nothing_finished),
         HAND_TEST(test_broken_law_is_written), HAND_TEST(test_run_json),
     };
 

@@ -1,4 +1,5 @@
-/* smartgen replay: a simulated run replays exactly, and one changed byte is found. Also: the same run twice writes the same files. */
+/* smartgen replay: a simulated run replays exactly, and one changed byte is found. Also: the same run twice writes the same
+ * files. */
 #include "tests/folder_fixture.h"
 
 #include "experiments/run.h"
@@ -33,9 +34,9 @@ static void simulate(const struct smg_world *w, const struct smg_outdir *o)
 
 static void run_into(const char *folder)
 {
-    static const char *const sets[] = {"workload.requests=2",   "workload.prompt_tokens=500", "workload.output_tokens=4",
-                                       "blocks_per_layer=50",   "prefill.nodes=1",            "records.decisions=true",
-                                       "proactive.kr_blocks=200"};
+    static const char *const sets[] = {
+        "workload.requests=2", "workload.prompt_tokens=500", "workload.output_tokens=4", "blocks_per_layer=50",
+        "prefill.nodes=1",     "records.decisions=true",     "proactive.kr_blocks=200"};
     struct smg_scenario scenario;
     struct smg_world world;
     struct smg_outdir o;
@@ -118,7 +119,8 @@ static void test_reproducible(void **state)
     run_into(file_in(*state, "two"));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct stat one, two;
-        char *left = file_text(file_in(file_in(*state, "one"), names[i])), *right = file_text(file_in(file_in(*state, "two"), names[i]));
+        char *left = file_text(file_in(file_in(*state, "one"), names[i])),
+             *right = file_text(file_in(file_in(*state, "two"), names[i]));
         assert_int_equal(stat(file_in(file_in(*state, "one"), names[i]), &one), 0);
         assert_int_equal(stat(file_in(file_in(*state, "two"), names[i]), &two), 0);
         assert_int_equal(one.st_size, two.st_size);

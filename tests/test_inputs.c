@@ -16,9 +16,9 @@
 #ifndef SMG_TESTDIR
 #define SMG_TESTDIR "tests"
 #endif
-#define FILE_NAME "test_inputs.tmp.json"
-#define DATA(name) SMG_TESTDIR "/data/" name
-#define SHARED(name) SMG_TESTDIR "/../../shared/data/" name
+#define FILE_NAME                    "test_inputs.tmp.json"
+#define DATA(name)                   SMG_TESTDIR "/data/" name
+#define SHARED(name)                 SMG_TESTDIR "/../../shared/data/" name
 
 #define assert_near(a, b, tolerance) assert_true(fabs((double)(a) - (double)(b)) <= (tolerance))
 
@@ -49,8 +49,9 @@ static void test_models(void **state)
         uint64_t token_bytes;
         uint32_t layers, kv_heads, head_dim;
     } known[] = {
-        {"llama-3.1-8b", 8.03e9, 131072, 32, 8, 128},  {"qwen3-8b", 8.19e9, 147456, 36, 8, 128},  {"qwen3-14b", 14.77e9, 163840, 40, 8, 128},
-        {"gemma-3-12b", 11.77e9, 393216, 48, 8, 256}, {"phi-4", 14.66e9, 204800, 40, 10, 128},
+        {"llama-3.1-8b", 8.03e9, 131072, 32, 8, 128}, {"qwen3-8b", 8.19e9, 147456, 36, 8, 128},
+        {"qwen3-14b", 14.77e9, 163840, 40, 8, 128},   {"gemma-3-12b", 11.77e9, 393216, 48, 8, 256},
+        {"phi-4", 14.66e9, 204800, 40, 10, 128},
     };
     size_t i;
 
@@ -83,7 +84,8 @@ static void test_gemma_windows(void **state)
     }
 }
 
-#define BASE "\"num_hidden_layers\": 4, \"hidden_size\": 64, \"num_attention_heads\": 8, \"intermediate_size\": 128, \"vocab_size\": 100"
+#define BASE                                                                                                                     \
+    "\"num_hidden_layers\": 4, \"hidden_size\": 64, \"num_attention_heads\": 8, \"intermediate_size\": 128, \"vocab_size\": 100"
 
 static struct smg_model model_of(const char *json)
 {
@@ -115,7 +117,8 @@ static void test_config_defaults(void **state)
     assert_int_equal(m.max_positions, 0);
     assert_int_equal(m.tied_embeddings, 0);
     assert_sliding(&m, "0000");
-    m = model_of("{" BASE ", \"head_dim\": 32, \"num_key_value_heads\": 2, \"dtype\": \"float32\", \"tie_word_embeddings\": true}");
+    m = model_of("{" BASE
+                 ", \"head_dim\": 32, \"num_key_value_heads\": 2, \"dtype\": \"float32\", \"tie_word_embeddings\": true}");
     assert_int_equal(m.kv_heads, 2);
     assert_int_equal(m.head_dim, 32);
     assert_int_equal(m.value_bytes, 4);
@@ -139,7 +142,8 @@ static void test_sliding_rules(void **state)
     assert_sliding(&m, "1010");
     m = model_of("{" BASE ", \"model_type\": \"gemma2\", \"sliding_window\": 16}");
     assert_sliding(&m, "1010");
-    m = model_of("{" BASE ", \"sliding_window\": 16, \"layer_types\": [\"full_attention\", \"sliding_attention\", \"sliding_attention\", "
+    m = model_of("{" BASE
+                 ", \"sliding_window\": 16, \"layer_types\": [\"full_attention\", \"sliding_attention\", \"sliding_attention\", "
                  "\"full_attention\"]}");
     assert_sliding(&m, "0110");
     m = model_of("{" BASE ", \"sliding_window\": null}");
@@ -149,9 +153,10 @@ static void test_sliding_rules(void **state)
 /* A published multimodal Gemma-3 file states only what differs from the library's defaults, under text_config. */
 static void test_text_config(void **state)
 {
-    struct smg_model m = model_of("{\"model_type\": \"gemma3\", \"torch_dtype\": \"bfloat16\", \"text_config\": {\"model_type\": \"gemma3_text\", "
-                                  "\"hidden_size\": 3840, \"intermediate_size\": 15360, \"num_attention_heads\": 16, "
-                                  "\"num_hidden_layers\": 48, \"num_key_value_heads\": 8, \"sliding_window\": 1024}}");
+    struct smg_model m =
+        model_of("{\"model_type\": \"gemma3\", \"torch_dtype\": \"bfloat16\", \"text_config\": {\"model_type\": \"gemma3_text\", "
+                 "\"hidden_size\": 3840, \"intermediate_size\": 15360, \"num_attention_heads\": 16, "
+                 "\"num_hidden_layers\": 48, \"num_key_value_heads\": 8, \"sliding_window\": 1024}}");
     struct smg_model built_in = load_model("gemma-3-12b");
 
     (void)state;
@@ -164,8 +169,9 @@ static void test_bad_models(void **state)
     static const struct {
         const char *json, *message;
     } bad[] = {
-        {"{" BASE ", \"kv_lora_rank\": 512}", "key 'kv_lora_rank': not supported: multi-head latent attention keeps a compressed vector "
-                                              "instead of K and V per head"},
+        {"{" BASE ", \"kv_lora_rank\": 512}",
+         "key 'kv_lora_rank': not supported: multi-head latent attention keeps a compressed vector "
+         "instead of K and V per head"},
         {"{" BASE ", \"num_experts\": 8}", "key 'num_experts': not supported: mixture of experts: the FFN cost is not modelled"},
         {"{" BASE ", \"mamba_d_state\": 16}", "key 'mamba_d_state': not supported: state-space layers keep no KV cache"},
         {"{" BASE ", \"model_type\": \"mamba2\"}", "model_type 'mamba2': not supported: no KV cache"},
@@ -175,7 +181,8 @@ static void test_bad_models(void **state)
         {"{" BASE ", \"layer_types\": [\"full_attention\"]}", "key 'layer_types': expected one entry per layer"},
         {"{" BASE ", \"layer_types\": [\"full_attention\", \"linear_attention\", \"a\", \"b\"]}",
          "key 'layer_types': layer 1: not supported: 'linear_attention'"},
-        {"{" BASE ", \"sliding_window_pattern\": 2, \"layer_types\": [\"sliding_attention\", \"sliding_attention\", \"sliding_attention\", "
+        {"{" BASE ", \"sliding_window_pattern\": 2, \"layer_types\": [\"sliding_attention\", \"sliding_attention\", "
+                  "\"sliding_attention\", "
          "\"full_attention\"]}",
          "key 'sliding_window': is missing"},
         {"{\"num_hidden_layers\": 257}", "key 'num_hidden_layers': expected an integer in [1, 256]"},
@@ -256,13 +263,16 @@ static void test_hardware(void **state)
 
 static void test_bad_hardware(void **state)
 {
-    static const char *const good = "\"post_cost_s\": {\"value\": 0, \"unit\": \"s\", \"source\": \"x\"}, \"max_message_bytes\": ";
+    static const char *const good =
+        "\"post_cost_s\": {\"value\": 0, \"unit\": \"s\", \"source\": \"x\"}, \"max_message_bytes\": ";
     static const struct {
         const char *rest, *message;
     } bad[] = {
         {"1}", "./" FILE_NAME ": key 'max_message_bytes': expected {\"value\", \"unit\", \"source\", \"derivation\"}"},
-        {"{\"value\": 0, \"unit\": \"B\", \"source\": \"\"}}", "./" FILE_NAME ": key 'max_message_bytes': 'value': expected a number > 0"},
-        {"{\"value\": 1, \"unit\": \"KiB\", \"source\": \"\"}}", "./" FILE_NAME ": key 'max_message_bytes': 'unit': expected \"B\""},
+        {"{\"value\": 0, \"unit\": \"B\", \"source\": \"\"}}",
+         "./" FILE_NAME ": key 'max_message_bytes': 'value': expected a number > 0"},
+        {"{\"value\": 1, \"unit\": \"KiB\", \"source\": \"\"}}",
+         "./" FILE_NAME ": key 'max_message_bytes': 'unit': expected \"B\""},
         {"{\"value\": 1, \"unit\": \"B\"}}",
          "./" FILE_NAME ": key 'max_message_bytes': 'source' is missing: where does the value come from?"},
         {"{\"valeu\": 1}}", "./" FILE_NAME ": key 'max_message_bytes': key 'valeu': unknown key; did you mean 'value'?"},
@@ -378,7 +388,8 @@ static void test_bad_traces(void **state)
     check_bad_trace(SMG_TRACE_CSV, text, FILE_NAME ":2: field 'output_tokens': missing: the row has 2 fields");
     snprintf(text, sizeof(text), "%s2023-13-16 18:15:46.6805900,1,1\n", azure);
     check_bad_trace(SMG_TRACE_AZURE, text,
-                    FILE_NAME ":2: field 'TIMESTAMP': expected a time YYYY-MM-DD HH:MM:SS.fffffff, found '2023-13-16 18:15:46.6805900'");
+                    FILE_NAME
+                    ":2: field 'TIMESTAMP': expected a time YYYY-MM-DD HH:MM:SS.fffffff, found '2023-13-16 18:15:46.6805900'");
     snprintf(text, sizeof(text), "%s2023-1\n", azure);
     check_bad_trace(SMG_TRACE_AZURE, text, FILE_NAME ":2: field 'ContextTokens': missing: the row has 1 fields");
     check_bad_trace(SMG_TRACE_MOONCAKE, "{\"timestamp\": 1, \"input_length\": -4}\n",
@@ -414,7 +425,8 @@ static void test_public_traces(void **state)
     uint32_t n;
 
     (void)state;
-    if (access(SHARED("AzureLLMInferenceTrace_conv.csv"), R_OK) != 0 || access(SHARED("mooncake_conversation_trace.jsonl"), R_OK) != 0) {
+    if (access(SHARED("AzureLLMInferenceTrace_conv.csv"), R_OK) != 0 ||
+        access(SHARED("mooncake_conversation_trace.jsonl"), R_OK) != 0) {
         print_message("the public traces are not here: their statistics were not checked\n");
         return;
     }
@@ -424,7 +436,8 @@ static void test_public_traces(void **state)
     assert_int_equal(n, 19366);
     assert_near(in, 1155, 1);
     assert_near(out, 211, 1);
-    assert_int_equal(smg_trace_load(SHARED("mooncake_conversation_trace.jsonl"), SMG_TRACE_MOONCAKE, 0, 1, 0, &r, &n, &d), SMG_OK);
+    assert_int_equal(smg_trace_load(SHARED("mooncake_conversation_trace.jsonl"), SMG_TRACE_MOONCAKE, 0, 1, 0, &r, &n, &d),
+                     SMG_OK);
     mean_tokens(r, n, &in, &out, &hit);
     free(r);
     assert_int_equal(n, 12031);
@@ -437,20 +450,11 @@ static void test_public_traces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_gemma_windows),
-        cmocka_unit_test(test_config_defaults),
-        cmocka_unit_test(test_sliding_rules),
-        cmocka_unit_test(test_text_config),
-        cmocka_unit_test(test_bad_models),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_hardware),
-        cmocka_unit_test(test_bad_hardware),
-        cmocka_unit_test(test_azure),
-        cmocka_unit_test(test_plain_csv),
-        cmocka_unit_test(test_mooncake),
-        cmocka_unit_test(test_bad_traces),
-        cmocka_unit_test(test_public_traces),
+        cmocka_unit_test(test_models),        cmocka_unit_test(test_gemma_windows), cmocka_unit_test(test_config_defaults),
+        cmocka_unit_test(test_sliding_rules), cmocka_unit_test(test_text_config),   cmocka_unit_test(test_bad_models),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_hardware),      cmocka_unit_test(test_bad_hardware),
+        cmocka_unit_test(test_azure),         cmocka_unit_test(test_plain_csv),     cmocka_unit_test(test_mooncake),
+        cmocka_unit_test(test_bad_traces),    cmocka_unit_test(test_public_traces),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,12 +49,14 @@ static int load_set(const char *set, struct smg_scenario *s, struct smg_diag *d)
 /* The contract's defaults, and those of the keys beyond it; null: another key decides. */
 static const char *const defaults =
     "{'model':'qwen3-14b','scheme':'smartgen','policy':'','selector':'infinigen','seed':1,"
-    "'prefill':{'nodes':3,'gpus_per_node':2,'tp':1,'gpu':'l20','link_gbps':32.0,'vcpus':32,'host_memory_gib':256.0,'chunk_tokens':0},"
+    "'prefill':{'nodes':3,'gpus_per_node':2,'tp':1,'gpu':'l20','link_gbps':32.0,'vcpus':32,'host_memory_gib':256.0,'chunk_tokens'"
+    ":0},"
     "'decode':{'nodes':1,'gpus_per_node':1,'tp':1,'gpu':'l20','link_gbps':25.0,'vcpus':16,'host_memory_gib':128.0,'max_batch':64,"
     "'start':'ready'},"
     "'network':{'latency_us':10.0,'nic':'default','efficiency':1.0,'oversubscription':1.0,'chunk_kib':0},"
     "'routing':'least-loaded','prefix_hit':0.75,"
-    "'workload':{'kind':'batch','dataset':'multifieldqa','requests':6,'prompt_tokens':null,'output_tokens':64,'rate':1.0,'file':'',"
+    "'workload':{'kind':'batch','dataset':'multifieldqa','requests':6,'prompt_tokens':null,'output_tokens':64,'rate':1.0,'file':'"
+    "',"
     "'format':'azure','limit':0,'speedup':1.0,'batch_barrier':null},"
     "'blocks_per_layer':1000,'min_block_tokens':1,"
     "'proactive':{'enabled':true,'budget':'eq2','ranking':'profile','importance':'auto','kr_blocks':'auto'},"
@@ -205,12 +207,14 @@ static const struct {
     {"gdr: yes\n", AT "1:6: key 'gdr': expected true or false, found 'yes'"},
     {"gdr: 1\n", AT "1:6: key 'gdr': expected true or false, found '1'"},
     {"gdr: \"true\"\n", AT "1:6: key 'gdr': expected true or false, found the quoted text 'true'"},
-    {"on_demand: {reuse: ato}\n", AT "1:20: key 'on_demand.reuse': expected one of false, true, auto, found 'ato'; did you mean 'auto'?"},
+    {"on_demand: {reuse: ato}\n",
+     AT "1:20: key 'on_demand.reuse': expected one of false, true, auto, found 'ato'; did you mean 'auto'?"},
     {"proactive: {kr_blocks: some}\n",
      AT "1:24: key 'proactive.kr_blocks': expected auto or an integer in [0, 16776960], found 'some'"},
     {"detail: layr\n", AT "1:9: key 'detail': expected one of layer, iteration, found 'layr'; did you mean 'layer'?"},
-    {"scheme: smrtgen\n", AT "1:9: key 'scheme': expected one of full, partial, smartgen, hack, proactive-only, streamingllm, found "
-                           "'smrtgen'; did you mean 'smartgen'?"},
+    {"scheme: smrtgen\n",
+     AT "1:9: key 'scheme': expected one of full, partial, smartgen, hack, proactive-only, streamingllm, found "
+        "'smrtgen'; did you mean 'smartgen'?"},
     {"prefill: {nodes: 0}\n", AT "1:18: key 'prefill.nodes': expected an integer in [1, 100000], found '0'"},
     {"blocks_per_layer: 65536\n", AT "1:19: key 'blocks_per_layer': expected an integer in [1, 65535], found '65536'"},
     {"network: {chunk_kib: 1048577}\n", AT "1:22: key 'network.chunk_kib': expected an integer in [0, 1048576], found '1048577'"},

@@ -1,10 +1,10 @@
 /* Reference cases: a whole serving timeline composed on the engine port, against values of an independent model.
  *
- * The model, in short. All requests arrive at 0, each on a node; layer l of its prefill is complete at (l+1)*prefill_layer_s and its
- * chunk (metadata first, where the scheme has it) joins the FIFO of the request's push queue pair. Decode starts for all requests
- * when all prefills and all pushes are complete. A layer of a step: its lanes (local copies; on-demand replies over the network),
- * then grants of speculative blocks (smartgen), then fixed compute. Push, on-demand and speculative queue pairs are three per
- * request; each serves one chunk at a time.
+ * The model, in short. All requests arrive at 0, each on a node; layer l of its prefill is complete at (l+1)*prefill_layer_s and
+ * its chunk (metadata first, where the scheme has it) joins the FIFO of the request's push queue pair. Decode starts for all
+ * requests when all prefills and all pushes are complete. A layer of a step: its lanes (local copies; on-demand replies over the
+ * network), then grants of speculative blocks (smartgen), then fixed compute. Push, on-demand and speculative queue pairs are
+ * three per request; each serves one chunk at a time.
  */
 #include "config.h"
 
@@ -14,12 +14,12 @@
 
 /* Relative. */
 #define REFERENCE_TOLERANCE 1e-9
-#define CASES 30
-#define REQUESTS_MAX 16
-#define NODES_MAX 16
-#define LAYERS_MAX 64
-#define STEPS_MAX 64
-#define CHUNKS_MAX 4096
+#define CASES               30
+#define REQUESTS_MAX        16
+#define NODES_MAX           16
+#define LAYERS_MAX          64
+#define STEPS_MAX           64
+#define CHUNKS_MAX          4096
 
 enum scheme { FULL, PARTIAL, SMARTGEN_NOSPEC, SMARTGEN, SCHEMES };
 static const char *const scheme_names[SCHEMES] = {"full", "partial", "smartgen-nospec", "smartgen"};
@@ -394,9 +394,8 @@ static void requests_read(struct reference_case *c, const json_t *scenario)
     for (uint32_t i = 0; i < c->requests; i++) {
         const json_t *r = json_array_get(requests, i);
 
-        c->request[i] = (struct reference_request){
-            count(r, "node"), number(r, "layer_bytes"), number(r, "metadata_bytes"), number(r, "prefill_layer_s")
-        };
+        c->request[i] = (struct reference_request){count(r, "node"), number(r, "layer_bytes"), number(r, "metadata_bytes"),
+                                                   number(r, "prefill_layer_s")};
         assert_true(c->request[i].node < c->nodes);
     }
 }

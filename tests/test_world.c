@@ -1,4 +1,5 @@
-/* Worlds: what loading resolves and refuses; the synthetic generator's measured facts; both selection sources against each other. */
+/* Worlds: what loading resolves and refuses; the synthetic generator's measured facts; both selection sources against each other.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@
 
 #define assert_near(a, b, tolerance) assert_true(fabs((double)(a) - (double)(b)) <= (tolerance))
 
-#define SETS_MAX 8
+#define SETS_MAX                     8
 
 /* Loads a world from up to SETS_MAX settings, ended by NULL. */
 static int load(struct smg_world *w, struct smg_diag *d, const char *const *sets)
@@ -119,8 +120,8 @@ static void test_poisson(void **state)
 
 static void test_trace_world(void **state)
 {
-    struct smg_world w = WORLD("workload.kind=trace", "workload.format=mooncake", "workload.file=" SMG_TESTDIR "/data/mooncake.jsonl",
-                               "workload.limit=2");
+    struct smg_world w = WORLD("workload.kind=trace", "workload.format=mooncake",
+                               "workload.file=" SMG_TESTDIR "/data/mooncake.jsonl", "workload.limit=2");
 
     (void)state;
     assert_int_equal(w.n_requests, 2);
@@ -136,15 +137,20 @@ static void test_refusals(void **state)
         int status;
     } bad[] = {
         {{"scheme=hack"}, "key 'scheme': 'hack' is not available yet; use full, partial or smartgen", SMG_ERR_UNSUPPORTED},
-        {{"policy=./a.so"}, "key 'policy': './a.so' is not available yet; leave it empty and choose a scheme", SMG_ERR_UNSUPPORTED},
+        {{"policy=./a.so"},
+         "key 'policy': './a.so' is not available yet; leave it empty and choose a scheme",
+         SMG_ERR_UNSUPPORTED},
         {{"decode.start=layer"}, "key 'decode.start': 'layer' is not available yet; use ready or pushed", SMG_ERR_UNSUPPORTED},
         {{"prefill.chunk_tokens=512"},
          "key 'prefill.chunk_tokens': 'chunked prefill' is not available yet; use 0, the whole prompt",
          SMG_ERR_UNSUPPORTED},
         {{"emu.compute=kernels"}, "key 'emu.compute': 'kernels' is not available yet; use paced", SMG_ERR_UNSUPPORTED},
         {{"profile.shift=0.5"}, "key 'profile.shift': 'domain shift' is not available yet; use 0", SMG_ERR_UNSUPPORTED},
-        {{"proactive.importance=x.kvit"}, "key 'proactive.importance': 'x.kvit' is not available yet; use auto", SMG_ERR_UNSUPPORTED},
-        {{"proactive.ranking=profle"}, "key 'proactive.ranking': no ranking is called 'profle'; did you mean 'profile'?",
+        {{"proactive.importance=x.kvit"},
+         "key 'proactive.importance': 'x.kvit' is not available yet; use auto",
+         SMG_ERR_UNSUPPORTED},
+        {{"proactive.ranking=profle"},
+         "key 'proactive.ranking': no ranking is called 'profle'; did you mean 'profile'?",
          SMG_ERR_NOT_FOUND},
         {{"prefill.tp=3"}, "key 'prefill.tp': 3 must divide prefill.gpus_per_node, which is 2", SMG_ERR_INVALID},
         {{"prefill.nodes=40000"}, "80000 prefill and 1 decode instances: at most 65534 in all", SMG_ERR_RANGE},
@@ -169,7 +175,7 @@ static void test_refusals(void **state)
 /* ---- The generator ---- */
 
 #define TOKENS 7000u
-#define K 1400u
+#define K      1400u
 #define LAYERS 40u
 
 struct rows {
@@ -316,12 +322,14 @@ static double coverage(const double *by, const double *count, uint32_t blocks)
     return best / all;
 }
 
-/* Calibration point P023: half pushed minus layers 0 and 1 holds 66%; a profile made from other requests comes close to the optimum. */
+/* Calibration point P023: half pushed minus layers 0 and 1 holds 66%; a profile made from other requests comes close to the
+ * optimum. */
 static void test_coverage(void **state)
 {
     const uint32_t blocks = 1000;
     struct smg_world w = WORLD("seed=1");
-    double *count = malloc(LAYERS * blocks * sizeof(*count)), *profile = malloc(LAYERS * blocks * sizeof(*profile)), optimum, held_out;
+    double *count = malloc(LAYERS * blocks * sizeof(*count)), *profile = malloc(LAYERS * blocks * sizeof(*profile)), optimum,
+           held_out;
     struct rows *r = rows_create();
     uint32_t i;
 

@@ -103,7 +103,8 @@ static int names_of_workloads(struct names *list)
     if (status != SMG_OK) {
         return status;
     }
-    json_object_foreach(root, name, value) {
+    json_object_foreach(root, name, value)
+    {
         status = status == SMG_OK ? names_add(list, name, strlen(name)) : status;
     }
     json_decref(root);
@@ -155,7 +156,8 @@ static int unknown_name(const char *kind, const char *noun, const char *name, st
     char **names;
 
     if (smg_names_list(kind, &names) != SMG_OK) {
-        return smg_diag_set(diag, SMG_ERR_IO, "%s '%.100s': no data files of %s in %s (set SMARTGEN_DATA)", noun, name, kind, smg_data_dir());
+        return smg_diag_set(diag, SMG_ERR_IO, "%s '%.100s': no data files of %s in %s (set SMARTGEN_DATA)", noun, name, kind,
+                            smg_data_dir());
     }
     smg_text_hint(name, (const char *const *)names, hint, sizeof(hint));
     smg_names_free(names);
@@ -176,8 +178,8 @@ int smg_data_resolve(const char *kind, const char *noun, const char *name_or_pat
     int status;
 
     if (strchr(name_or_path, '/') != NULL || stem_length(name_or_path) > 0) {
-        return path_fits(snprintf(path, SMG_PATH_MAX, "%s%s", name_or_path, is_folder(name_or_path) ? "/config.json" : ""), name_or_path,
-                         diag);
+        return path_fits(snprintf(path, SMG_PATH_MAX, "%s%s", name_or_path, is_folder(name_or_path) ? "/config.json" : ""),
+                         name_or_path, diag);
     }
     status = path_fits(snprintf(path, SMG_PATH_MAX, "%s/%s/%s.json", smg_data_dir(), kind, name_or_path), name_or_path, diag);
     if (status == SMG_OK && stat(path, &info) != 0) {

@@ -5,9 +5,11 @@
 #include "core/status.h"
 #include "core/world.h"
 
-/* File of a built-in name of a kind ("models", "gpus", "nics", "hosts"), or of a path: a name with a '/' or the ending .json is a path; a folder stands for
- * the config.json in it. The file need not be readable. Unknown names are reported with the nearest known one. */
-int smg_data_resolve(const char *kind, const char *noun, const char *name_or_path, char path[SMG_PATH_MAX], struct smg_diag *diag);
+/* File of a built-in name of a kind ("models", "gpus", "nics", "hosts"), or of a path: a name with a '/' or the ending .json is a
+ * path; a folder stands for the config.json in it. The file need not be readable. Unknown names are reported with the nearest
+ * known one. */
+int smg_data_resolve(const char *kind, const char *noun, const char *name_or_path, char path[SMG_PATH_MAX],
+                     struct smg_diag *diag);
 /* Name of a description: its file's name without .json; the folder's name for a config.json. */
 void smg_data_name(const char *path, char name[SMG_NAME_MAX]);
 /* Mean prompt length of a data set of workloads.json. */

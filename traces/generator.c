@@ -7,22 +7,22 @@
 #include "core/rng.h"
 #include "core/status.h"
 
-/* How universal (beta), how context-dependent (kappa), how persistent over steps (rho, life). Set so that at 7,000 tokens, 1,000 blocks and
- * 20% selected, consecutive steps overlap by 0.65 and the best 47.4% of the blocks hold 0.65 of the selections (calibration point P023: 0.66);
- * tests/test_world.c measures both. */
-#define BETA 0.5f
-#define KAPPA 0.35f
-#define PERSISTENT 0.9f          /* sqrt(rho), rho = 0.81 */
-#define FRESH 0.43588989f        /* sqrt(1 - rho) */
-#define LIFE 16u                 /* a power of 2 */
+/* How universal (beta), how context-dependent (kappa), how persistent over steps (rho, life). Set so that at 7,000 tokens, 1,000
+ * blocks and 20% selected, consecutive steps overlap by 0.65 and the best 47.4% of the blocks hold 0.66 of the selections
+ * (calibration point P023); tests/test_world.c measures both. */
+#define BETA              0.5f
+#define KAPPA             0.35f
+#define PERSISTENT        0.9f        /* sqrt(rho), rho = 0.81 */
+#define FRESH             0.43588989f /* sqrt(1 - rho) */
+#define LIFE              16u         /* a power of 2 */
 
-#define FLOOR_WEIGHT 0.35
-#define SINKS 4u
-#define SINK_WEIGHT 6.0
-#define NEAR_WEIGHT 3.0
-#define NEAR_TOKENS 64.0
-#define CONTEXT_TOKENS 12.0
-#define CONTEXT_REACH 96u        /* exp(-8): nothing is left beyond */
+#define FLOOR_WEIGHT      0.35
+#define SINKS             4u
+#define SINK_WEIGHT       6.0
+#define NEAR_WEIGHT       3.0
+#define NEAR_TOKENS       64.0
+#define CONTEXT_TOKENS    12.0
+#define CONTEXT_REACH     96u /* exp(-8): nothing is left beyond */
 #define CONTEXT_PER_TOKEN 0.006
 
 /* Substreams, so that no two uses of the seed share numbers. */
@@ -149,10 +149,12 @@ static struct head_factor factor_of(uint64_t head_key)
 
 static inline uint32_t score_of(const struct smg_generator_weight *w, struct head_factor f, uint32_t persistent, uint32_t fresh)
 {
-    return fixed_point(f.universal * w->universal + f.context * w->context + PERSISTENT * noise(persistent) + FRESH * noise(fresh));
+    return fixed_point(f.universal * w->universal + f.context * w->context + PERSISTENT * noise(persistent) +
+                       FRESH * noise(fresh));
 }
 
-/* What persists is renewed every LIFE steps, pair by pair at different steps, so that entries nobody selected before keep coming. */
+/* What persists is renewed every LIFE steps, pair by pair at different steps, so that entries nobody selected before keep coming.
+ */
 static uint64_t epoch_of(uint32_t step, uint32_t pair)
 {
     return (uint64_t)((step + (pair * 0x9E3779B9u >> 28)) / LIFE) << 32;
@@ -176,10 +178,10 @@ static void score(uint64_t head_key, uint32_t step, const struct smg_generator_w
 }
 
 /* Bits of a key that a pass of the selection looks at. */
-#define TOP_SHIFT 20u
+#define TOP_SHIFT   20u
 #define TOP_BUCKETS (1u << (32 - TOP_SHIFT))
 #define DIGIT_SHIFT 10u
-#define DIGITS (1u << DIGIT_SHIFT)
+#define DIGITS      (1u << DIGIT_SHIFT)
 
 /* The bucket that holds the *k-th largest; *k becomes its rank inside it. */
 static uint32_t bucket_of_kth(const uint32_t *count, uint32_t buckets, uint32_t *k)
@@ -223,8 +225,8 @@ static uint32_t kth_largest(const uint32_t *key, uint32_t n, uint32_t k, uint32_
 }
 
 void smg_generator_row(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t step,
-                       const struct smg_generator_weight *weight, uint32_t tokens, uint32_t k, struct smg_generator_scratch *scratch,
-                       int32_t *index)
+                       const struct smg_generator_weight *weight, uint32_t tokens, uint32_t k,
+                       struct smg_generator_scratch *scratch, int32_t *index)
 {
     uint64_t head_key = smg_hash2(stream_key(seed, STREAM_HEAD, request, layer), head);
     uint32_t threshold, equal, p, n = 0;

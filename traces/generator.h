@@ -5,9 +5,9 @@
  *
  *     z = g_h beta ln v(l,u) + m_h kappa c(r,l,p) + sqrt(rho) P(r,l,h,p,epoch) + sqrt(1-rho) E(r,l,h,p,t),    row = top k of z
  *
- * v: universal weight by relative position u (floor, sinks, recency plateau, nearest tokens, hot clusters), the same for all requests of
- * a seed. c: clusters that matter to one request. P: noise that persists over the steps of an epoch, E: noise of the step. g_h, m_h: the
- * head's inclination to either weight. Ties break by token.
+ * v: universal weight by relative position u (floor, sinks, recency plateau, nearest tokens, hot clusters), the same for all
+ * requests of a seed. c: clusters that matter to one request. P: noise that persists over the steps of an epoch, E: noise of the
+ * step. g_h, m_h: the head's inclination to either weight. Ties break by token.
  */
 #ifndef SMG_TRACES_GENERATOR_H
 #define SMG_TRACES_GENERATOR_H
@@ -16,13 +16,13 @@
 
 /* Weights of one token in one (request, layer), before head and step. */
 struct smg_generator_weight {
-    float universal;             /* beta ln v */
-    float context;               /* kappa c */
+    float universal; /* beta ln v */
+    float context;   /* kappa c */
 };
 
 /* Work space of smg_generator_row. */
 struct smg_generator_scratch {
-    uint32_t *key, *near;        /* [tokens] each; one allocation */
+    uint32_t *key, *near; /* [tokens] each; one allocation */
     uint32_t tokens;
 };
 
@@ -33,7 +33,7 @@ int smg_generator_scratch_create(uint32_t tokens, struct smg_generator_scratch *
 void smg_generator_scratch_destroy(struct smg_generator_scratch *s);
 /* The k <= tokens tokens that `head` picks in `step`, ascending. weight[tokens]; the scratch holds at least tokens; index[k]. */
 void smg_generator_row(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t step,
-                       const struct smg_generator_weight *weight, uint32_t tokens, uint32_t k, struct smg_generator_scratch *scratch,
-                       int32_t *index);
+                       const struct smg_generator_weight *weight, uint32_t tokens, uint32_t k,
+                       struct smg_generator_scratch *scratch, int32_t *index);
 
 #endif

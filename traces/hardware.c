@@ -9,7 +9,7 @@
 struct field {
     const char *key, *unit;
     size_t offset;
-    int zero;                /* 0 is a value */
+    int zero; /* 0 is a value */
 };
 
 #define FIELDS_MAX 8
@@ -56,7 +56,8 @@ static int only_known(const json_t *object, const char *const *names, const char
     json_t *value;
     char hint[160];
 
-    json_object_foreach((json_t *)object, name, value) {
+    json_object_foreach((json_t *)object, name, value)
+    {
         if (!known(name, names)) {
             smg_text_hint(name, names, hint, sizeof(hint));
             return smg_diag_set(diag, SMG_ERR_PARSE, "%s: key '%.60s': unknown key%s", where, name, hint);
@@ -76,7 +77,8 @@ static int read_field(const json_t *root, const struct field *f, const char *pat
         return smg_diag_set(diag, SMG_ERR_PARSE, "%s: key '%s' is missing", path, f->key);
     }
     if (!json_is_object(entry)) {
-        return smg_diag_set(diag, SMG_ERR_PARSE, "%s: key '%s': expected {\"value\", \"unit\", \"source\", \"derivation\"}", path, f->key);
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s: key '%s': expected {\"value\", \"unit\", \"source\", \"derivation\"}", path,
+                            f->key);
     }
     snprintf(where, sizeof(where), "%s: key '%s'", path, f->key);
     status = only_known(entry, value_keys, where, diag);

@@ -5,15 +5,16 @@
 #include "core/status.h"
 #include "traces/generator.h"
 
-/* Sinks and nearest tokens are counted in tokens, not in shares of the prompt, so calibration prompts are as long as the workload's, up to a
- * length where that hardly matters. Shorter ones are sampled at more steps: about the same number of rows' tokens in all. */
-#define CALIBRATION_TOKENS 8000u
-#define CALIBRATION_REQUESTS 8u
-#define CALIBRATION_STEPS_MIN 2u
-#define CALIBRATION_STEPS_MAX 8u
+/* Sinks and nearest tokens are counted in tokens, not in shares of the prompt, so calibration prompts are as long as the
+ * workload's, up to a length where that hardly matters. Shorter ones are sampled at more steps: about the same number of rows'
+ * tokens in all. */
+#define CALIBRATION_TOKENS      8000u
+#define CALIBRATION_REQUESTS    8u
+#define CALIBRATION_STEPS_MIN   2u
+#define CALIBRATION_STEPS_MAX   8u
 #define CALIBRATION_STEP_TOKENS 16000u
-#define CALIBRATION_STRIDE 24u       /* steps between samples: beyond what persists */
-#define CALIBRATION_ID 1000000u      /* no evaluated request has such an id */
+#define CALIBRATION_STRIDE      24u      /* steps between samples: beyond what persists */
+#define CALIBRATION_ID          1000000u /* no evaluated request has such an id */
 
 struct calibration {
     const struct smg_model *model;
@@ -33,8 +34,8 @@ static int count_layer(struct calibration *c, uint32_t request, uint32_t layer)
     smg_generator_weights(c->seed, request, layer, c->model->layers, c->tokens, c->weight);
     for (head = 0; head < c->model->kv_heads; head++) {
         for (step = 0; step < c->steps && status == SMG_OK; step++) {
-            smg_generator_row(c->seed, request, layer, head, 1 + step * CALIBRATION_STRIDE, c->weight, c->tokens, c->k, &c->scratch,
-                              c->index);
+            smg_generator_row(c->seed, request, layer, head, 1 + step * CALIBRATION_STRIDE, c->weight, c->tokens, c->k,
+                              &c->scratch, c->index);
             status = smg_importance_counter_add(c->counter, layer, c->index, c->k);
         }
     }
@@ -96,7 +97,8 @@ static void plan(struct calibration *c, double cap, uint32_t tokens)
     c->steps = steps > CALIBRATION_STEPS_MIN ? steps : CALIBRATION_STEPS_MIN;
 }
 
-int smg_importance_auto(const struct smg_model *m, uint64_t seed, double cap, uint32_t blocks, uint32_t tokens, struct smg_importance **out)
+int smg_importance_auto(const struct smg_model *m, uint64_t seed, double cap, uint32_t blocks, uint32_t tokens,
+                        struct smg_importance **out)
 {
     struct calibration c = {.model = m, .seed = seed};
     int status = SMG_ERR_NOMEM;

@@ -10,7 +10,7 @@
 struct config {
     const json_t *text, *root;
     const char *path;
-    const char *type;            /* model_type, "" when it is not stated */
+    const char *type; /* model_type, "" when it is not stated */
     struct smg_diag *diag;
 };
 
@@ -38,9 +38,15 @@ static const struct {
     const char *key;
     uint32_t value;
 } gemma3_defaults[] = {
-    {"vocab_size", 262208},         {"hidden_size", 2304},     {"intermediate_size", 9216},
-    {"num_hidden_layers", 26},      {"num_attention_heads", 8}, {"num_key_value_heads", 4},
-    {"head_dim", 256},              {"sliding_window", 4096},  {"max_position_embeddings", 131072},
+    {"vocab_size", 262208},
+    {"hidden_size", 2304},
+    {"intermediate_size", 9216},
+    {"num_hidden_layers", 26},
+    {"num_attention_heads", 8},
+    {"num_key_value_heads", 4},
+    {"head_dim", 256},
+    {"sliding_window", 4096},
+    {"max_position_embeddings", 131072},
     {"sliding_window_pattern", 6},
 };
 
@@ -105,7 +111,8 @@ static int refuse_architectures(const struct config *c)
     for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         value = look_up(c, refused[i].key);
         /* One expert, or none, is a dense model. */
-        if (value != NULL && !(json_is_integer(value) && json_integer_value(value) <= (strstr(refused[i].key, "experts") != NULL))) {
+        if (value != NULL &&
+            !(json_is_integer(value) && json_integer_value(value) <= (strstr(refused[i].key, "experts") != NULL))) {
             return smg_diag_set(c->diag, SMG_ERR_UNSUPPORTED, "%s: key '%s': not supported: %s", c->path, refused[i].key,
                                 refused[i].reason);
         }
@@ -200,15 +207,16 @@ static int slide_by_type(const struct config *c, const json_t *types, struct smg
     for (layer = 0; layer < m->layers; layer++) {
         text = json_string_value(json_array_get(types, layer));
         if (text == NULL || (strcmp(text, "full_attention") != 0 && strcmp(text, "sliding_attention") != 0)) {
-            return smg_diag_set(c->diag, SMG_ERR_UNSUPPORTED, "%s: key 'layer_types': layer %u: not supported: '%.60s'", c->path, layer,
-                                text != NULL ? text : "?");
+            return smg_diag_set(c->diag, SMG_ERR_UNSUPPORTED, "%s: key 'layer_types': layer %u: not supported: '%.60s'", c->path,
+                                layer, text != NULL ? text : "?");
         }
         m->sliding[layer] = text[0] == 's';
     }
     return SMG_OK;
 }
 
-/* First layer that slides. Qwen, which states use_sliding_window: the one after max_window_layers full layers. Others: layer 0. */
+/* First layer that slides. Qwen, which states use_sliding_window: the one after max_window_layers full layers. Others: layer 0.
+ */
 static int first_sliding(const struct config *c, uint32_t *first)
 {
     const json_t *value = look_up(c, "max_window_layers");
@@ -224,7 +232,8 @@ static int first_sliding(const struct config *c, uint32_t *first)
     return SMG_OK;
 }
 
-/* Which layers slide when layer_types does not say: all but every pattern-th one (Gemma), the last ones (Qwen), or all (Mistral). */
+/* Which layers slide when layer_types does not say: all but every pattern-th one (Gemma), the last ones (Qwen), or all (Mistral).
+ */
 static int slide_by_rule(const struct config *c, struct smg_model *m)
 {
     const char *key = look_up(c, "_sliding_window_pattern") != NULL ? "_sliding_window_pattern" : "sliding_window_pattern";

@@ -35,10 +35,11 @@ int smg_trace_rows_add(struct smg_trace_rows *rows, const struct smg_trace_row *
     return SMG_OK;
 }
 
-int smg_trace_bad_field(const struct smg_trace_rows *rows, uint32_t line, const char *field, const char *expected, const char *found)
+int smg_trace_bad_field(const struct smg_trace_rows *rows, uint32_t line, const char *field, const char *expected,
+                        const char *found)
 {
-    return smg_diag_set(rows->diag, SMG_ERR_PARSE, "%s:%u: field '%s': expected %s, found '%.60s'", rows->path, line, field, expected,
-                        found);
+    return smg_diag_set(rows->diag, SMG_ERR_PARSE, "%s:%u: field '%s': expected %s, found '%.60s'", rows->path, line, field,
+                        expected, found);
 }
 
 char *smg_trace_line(char **cursor, const char *end)

@@ -11,14 +11,14 @@
 #include "traces/text.h"
 
 #define SCENARIO_MAX_BYTES ((size_t)1 << 20)
-#define DEPTH_MAX 8
+#define DEPTH_MAX          8
 
 /* State of one walk over a YAML document. */
 struct walk {
     yaml_document_t *document;
     const char *file;
     struct smg_scenario *scenario;
-    size_t line[SMG_KEYS_MAX];      /* where each key was given, 0: not */
+    size_t line[SMG_KEYS_MAX]; /* where each key was given, 0: not */
     struct smg_diag *diag;
 };
 
@@ -38,8 +38,8 @@ void smg_scenario_default(struct smg_scenario *s)
 
 static int complain(const struct walk *w, const yaml_node_t *at, const char *path, const char *what)
 {
-    return smg_diag_set(w->diag, SMG_ERR_PARSE, "%s:%zu:%zu: key '%.80s': %s", w->file, at->start_mark.line + 1, at->start_mark.column + 1,
-                        path, what);
+    return smg_diag_set(w->diag, SMG_ERR_PARSE, "%s:%zu:%zu: key '%.80s': %s", w->file, at->start_mark.line + 1,
+                        at->start_mark.column + 1, path, what);
 }
 
 static int unknown_key(const struct walk *w, const yaml_node_t *at, const char *path)
@@ -120,7 +120,8 @@ static int walk_pair(struct walk *w, const yaml_node_t *key, const yaml_node_t *
         return set_leaf(w, key, value, k);
     }
     /* The keys inside an unknown mapping say best what was meant, so an unknown group is entered too. */
-    if (value->type == YAML_MAPPING_NODE && value->data.mapping.pairs.start < value->data.mapping.pairs.top && depth < DEPTH_MAX) {
+    if (value->type == YAML_MAPPING_NODE && value->data.mapping.pairs.start < value->data.mapping.pairs.top &&
+        depth < DEPTH_MAX) {
         return walk_mapping(w, value, path, depth + 1);
     }
     if (!smg_key_is_group(path)) {
@@ -135,8 +136,8 @@ static int walk_mapping(struct walk *w, const yaml_node_t *mapping, const char *
     int status = SMG_OK;
 
     for (pair = mapping->data.mapping.pairs.start; pair < mapping->data.mapping.pairs.top && status == SMG_OK; pair++) {
-        status = walk_pair(w, yaml_document_get_node(w->document, pair->key), yaml_document_get_node(w->document, pair->value), prefix,
-                           depth);
+        status = walk_pair(w, yaml_document_get_node(w->document, pair->key), yaml_document_get_node(w->document, pair->value),
+                           prefix, depth);
     }
     return status;
 }
@@ -149,7 +150,8 @@ static int yaml_error(const yaml_parser_t *p, const char *file, struct smg_diag 
     if (p->error == YAML_READER_ERROR) {
         return smg_diag_set(diag, SMG_ERR_PARSE, "%s: byte %zu: %s", file, p->problem_offset, p->problem);
     }
-    return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu:%zu: %s", file, p->problem_mark.line + 1, p->problem_mark.column + 1, p->problem);
+    return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu:%zu: %s", file, p->problem_mark.line + 1, p->problem_mark.column + 1,
+                        p->problem);
 }
 
 static int walk_document(yaml_document_t *document, const char *file, struct smg_scenario *s, struct smg_diag *diag)
@@ -240,6 +242,9 @@ static int load_file(const char *path, struct smg_scenario *s, struct smg_diag *
     rebase(path, s->policy);
     rebase(path, s->workload.file);
     rebase(path, s->proactive.importance);
+    rebase(path, s->prefill.gpu);
+    rebase(path, s->decode.gpu);
+    rebase(path, s->network.nic);
     return status;
 }
 

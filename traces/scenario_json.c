@@ -96,7 +96,8 @@ static int read_object(const json_t *object, const char *group, struct smg_scena
     json_t *value;
     int status = SMG_OK;
 
-    json_object_foreach((json_t *)object, name, value) {
+    json_object_foreach((json_t *)object, name, value)
+    {
         snprintf(path, sizeof(path), "%s%s%s", group, group[0] != '\0' ? "." : "", name);
         k = smg_key_find(path);
         if (k != NULL) {
@@ -139,8 +140,8 @@ void smg_scenario_help(FILE *f)
     keys = smg_keys(&n);
     for (i = 0; i < n; i++) {
         smg_key_expected(&keys[i], expected, sizeof(expected));
-        snprintf(value, sizeof(value), "%s%s%s", keys[i].preset[0] != '\0' ? keys[i].preset : "(none)", keys[i].unit[0] != '\0' ? " " : "",
-                 keys[i].unit);
+        snprintf(value, sizeof(value), "%s%s%s", keys[i].preset[0] != '\0' ? keys[i].preset : "(none)",
+                 keys[i].unit[0] != '\0' ? " " : "", keys[i].unit);
         fprintf(f, "%-26s %-14s %s (%s)\n", keys[i].path, value, keys[i].doc, expected);
     }
 }

@@ -5,30 +5,49 @@
 
 #define FIELD(field) .offset = offsetof(struct smg_scenario, field), .bytes = sizeof(((struct smg_scenario *)0)->field)
 
-#define TEXT(key, field, preset_, doc_) {.path = key, .kind = SMG_KEY_TEXT, .preset = preset_, .unit = "", .doc = doc_, FIELD(field)}
-#define NAMED(key, field, preset_, names_, doc_) \
-    {.path = key, .kind = SMG_KEY_TEXT, .preset = preset_, .unit = "", .doc = doc_, .names = names_, FIELD(field)}
-#define CHOICE(key, field, preset_, names_, doc_) \
-    {.path = key, .kind = SMG_KEY_CHOICE, .preset = preset_, .unit = "", .doc = doc_, .names = names_, FIELD(field)}
-#define FLAG(key, field, preset_, doc_) {.path = key, .kind = SMG_KEY_FLAG, .preset = preset_, .unit = "", .doc = doc_, FIELD(field)}
-#define COUNT(key, field, preset_, unit_, lo_, hi_, doc_) \
-    {.path = key, .kind = SMG_KEY_U32, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, FIELD(field)}
-#define SIZE(key, field, preset_, unit_, lo_, hi_, doc_) \
-    {.path = key, .kind = SMG_KEY_U64, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, FIELD(field)}
+#define TEXT(key, field, preset_, doc_)                                                                                          \
+    {                                                                                                                            \
+        .path = key, .kind = SMG_KEY_TEXT, .preset = preset_, .unit = "", .doc = doc_, FIELD(field)                              \
+    }
+#define NAMED(key, field, preset_, names_, doc_)                                                                                 \
+    {                                                                                                                            \
+        .path = key, .kind = SMG_KEY_TEXT, .preset = preset_, .unit = "", .doc = doc_, .names = names_, FIELD(field)             \
+    }
+#define CHOICE(key, field, preset_, names_, doc_)                                                                                \
+    {                                                                                                                            \
+        .path = key, .kind = SMG_KEY_CHOICE, .preset = preset_, .unit = "", .doc = doc_, .names = names_, FIELD(field)           \
+    }
+#define FLAG(key, field, preset_, doc_)                                                                                          \
+    {                                                                                                                            \
+        .path = key, .kind = SMG_KEY_FLAG, .preset = preset_, .unit = "", .doc = doc_, FIELD(field)                              \
+    }
+#define COUNT(key, field, preset_, unit_, lo_, hi_, doc_)                                                                        \
+    {                                                                                                                            \
+        .path = key, .kind = SMG_KEY_U32, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, FIELD(field)      \
+    }
+#define SIZE(key, field, preset_, unit_, lo_, hi_, doc_)                                                                         \
+    {                                                                                                                            \
+        .path = key, .kind = SMG_KEY_U64, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, FIELD(field)      \
+    }
 /* A number in [lo, hi], and one in (lo, hi]. */
-#define NUMBER(key, field, preset_, unit_, lo_, hi_, doc_) \
-    {.path = key, .kind = SMG_KEY_NUMBER, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, FIELD(field)}
-#define ABOVE(key, field, preset_, unit_, lo_, hi_, doc_) \
-    {.path = key, .kind = SMG_KEY_NUMBER, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, .above = 1, FIELD(field)}
+#define NUMBER(key, field, preset_, unit_, lo_, hi_, doc_)                                                                       \
+    {                                                                                                                            \
+        .path = key, .kind = SMG_KEY_NUMBER, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, FIELD(field)   \
+    }
+#define ABOVE(key, field, preset_, unit_, lo_, hi_, doc_)                                                                        \
+    {                                                                                                                            \
+        .path = key, .kind = SMG_KEY_NUMBER, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, .above = 1,    \
+        FIELD(field)                                                                                                             \
+    }
 
-#define POOL_KEYS(pool, nodes_, gpus_, gbps_, vcpus_, gib_)                                                                        \
-    COUNT(#pool ".nodes", pool.nodes, nodes_, "", 1, 100000, "Machines of the " #pool " pool."),                                   \
-    COUNT(#pool ".gpus_per_node", pool.gpus_per_node, gpus_, "", 1, 64, "GPUs of one machine."),                                   \
-    COUNT(#pool ".tp", pool.tp, "1", "", 1, 64, "Tensor-parallel degree: GPUs of one instance; divides gpus_per_node."),           \
-    TEXT(#pool ".gpu", pool.gpu, "l20", "GPU: a built-in name or a description file."),                                            \
-    ABOVE(#pool ".link_gbps", pool.link_gbps, gbps_, "Gbit/s", 0, 100000, "Link rate of one machine, each direction."),            \
-    COUNT(#pool ".vcpus", pool.vcpus, vcpus_, "", 1, 4096, "Virtual CPUs of one machine; they gather KV entries."),                \
-    ABOVE(#pool ".host_memory_gib", pool.host_memory_gib, gib_, "GiB", 0, 1e6, "Host memory of one machine.")
+#define POOL_KEYS(pool, nodes_, gpus_, gbps_, vcpus_, gib_)                                                                      \
+    COUNT(#pool ".nodes", pool.nodes, nodes_, "", 1, 100000, "Machines of the " #pool " pool."),                                 \
+        COUNT(#pool ".gpus_per_node", pool.gpus_per_node, gpus_, "", 1, 64, "GPUs of one machine."),                             \
+        COUNT(#pool ".tp", pool.tp, "1", "", 1, 64, "Tensor-parallel degree: GPUs of one instance; divides gpus_per_node."),     \
+        TEXT(#pool ".gpu", pool.gpu, "l20", "GPU: a built-in name or a description file."),                                      \
+        ABOVE(#pool ".link_gbps", pool.link_gbps, gbps_, "Gbit/s", 0, 100000, "Link rate of one machine, each direction."),      \
+        COUNT(#pool ".vcpus", pool.vcpus, vcpus_, "", 1, 4096, "Virtual CPUs of one machine; they gather KV entries."),          \
+        ABOVE(#pool ".host_memory_gib", pool.host_memory_gib, gib_, "GiB", 0, 1e6, "Host memory of one machine.")
 
 static const char *const schemes[] = {"full", "partial", "smartgen", "hack", "proactive-only", "streamingllm", NULL};
 static const char *const selectors[] = {"infinigen", "hata", "quest", "oracle", NULL};
@@ -46,6 +65,7 @@ static const char *const engines[] = {"simgrid", "native", NULL};
 static const char *const computes[] = {"paced", "kernels", NULL};
 static const char *const verifies[] = {"none", "all", NULL};
 static const char *const write_orders[] = {"device", "assume", "fence", NULL};
+static const char *const links[] = {"shaped", "free", NULL};
 static const char *const mutants[] = {"none", "flip-byte", "early-mask", NULL};
 
 static const struct smg_key table[] = {
@@ -53,10 +73,17 @@ static const struct smg_key table[] = {
     NAMED("scheme", scheme, "smartgen", schemes, "Transfer scheme."),
     TEXT("policy", policy, "", "Path of a plug-in that takes the place of the scheme."),
     CHOICE("selector", selector, "infinigen", selectors, "Sparse-attention selector; sets the metadata that prefill sends."),
-    {.path = "seed", .kind = SMG_KEY_U64, .preset = "1", .unit = "", .doc = "Seed of everything random.", .hi = 0x1p64, FIELD(seed)},
+    {.path = "seed",
+     .kind = SMG_KEY_U64,
+     .preset = "1",
+     .unit = "",
+     .doc = "Seed of everything random.",
+     .hi = 0x1p64,
+     FIELD(seed)},
 
     POOL_KEYS(prefill, "3", "2", "32", "32", "256"),
-    COUNT("prefill.chunk_tokens", prefill_chunk_tokens, "0", "tokens", 0, 16e6, "Chunked prefill: tokens of a chunk; 0: the whole prompt."),
+    COUNT("prefill.chunk_tokens", prefill_chunk_tokens, "0", "tokens", 0, 16e6,
+          "Chunked prefill: tokens of a chunk; 0: the whole prompt."),
 
     POOL_KEYS(decode, "1", "1", "25", "16", "128"),
     COUNT("decode.max_batch", decode_max_batch, "64", "", 1, 65535, "Most requests in one decode batch."),
@@ -66,18 +93,31 @@ static const struct smg_key table[] = {
     NUMBER("network.latency_us", network.latency_us, "10", "us", 0, 1e6, "One-way latency of a message."),
     TEXT("network.nic", network.nic, "default", "NIC: a built-in name or a description file."),
     ABOVE("network.efficiency", network.efficiency, "1.0", "", 0, 1, "Share of link_gbps that payload gets."),
-    NUMBER("network.oversubscription", network.oversubscription, "1", "", 1, 1000, "Sum of link rates over the rate of the core."),
+    NUMBER("network.oversubscription", network.oversubscription, "1", "", 1, 1000,
+           "Sum of link rates over the rate of the core."),
     SIZE("network.chunk_kib", network.chunk_kib, "0", "KiB", 0, 1048576, "Most bytes of one WRITE chunk; 0: by level of detail."),
 
     CHOICE("routing", routing, "least-loaded", routings, "How the router picks instances."),
-    {.path = "prefix_hit", .kind = SMG_KEY_NUMBER, .preset = "0.75", .unit = "", .hi = 1, .below = 1, FIELD(prefix_hit),
+    {.path = "prefix_hit",
+     .kind = SMG_KEY_NUMBER,
+     .preset = "0.75",
+     .unit = "",
+     .hi = 1,
+     .below = 1,
+     FIELD(prefix_hit),
      .doc = "Share of a prompt whose KV is cached before prefill; ignored where the trace carries prefix hashes."},
 
     CHOICE("workload.kind", workload.kind, "batch", workloads, "All requests at time 0, Poisson arrivals, or a trace."),
     TEXT("workload.dataset", workload.dataset, "multifieldqa", "Data set whose mean prompt length is used."),
     COUNT("workload.requests", workload.requests, "6", "", 1, 1e6, "Requests of a batch or Poisson workload."),
-    {.path = "workload.prompt_tokens", .kind = SMG_KEY_U32, .preset = "7000", .unit = "tokens", .lo = 1, .hi = 16e6,
-     FIELD(workload.prompt_tokens), .given = offsetof(struct smg_scenario, workload.prompt_tokens_set),
+    {.path = "workload.prompt_tokens",
+     .kind = SMG_KEY_U32,
+     .preset = "7000",
+     .unit = "tokens",
+     .lo = 1,
+     .hi = 16e6,
+     FIELD(workload.prompt_tokens),
+     .given = offsetof(struct smg_scenario, workload.prompt_tokens_set),
      .doc = "Prompt length; when it is not given the data set decides."},
     COUNT("workload.output_tokens", workload.output_tokens, "64", "tokens", 1, 16e6, "Tokens to generate per request."),
     ABOVE("workload.rate", workload.rate, "1.0", "1/s", 0, 1e6, "Requests per second of a Poisson workload."),
@@ -85,36 +125,56 @@ static const struct smg_key table[] = {
     CHOICE("workload.format", workload.format, "azure", formats, "Format of the trace file."),
     COUNT("workload.limit", workload.limit, "0", "", 0, 4294967295.0, "First requests of the trace; 0: all."),
     ABOVE("workload.speedup", workload.speedup, "1.0", "", 0, 1e6, "Arrival times of the trace are divided by this."),
-    {.path = "workload.batch_barrier", .kind = SMG_KEY_FLAG, .preset = "true", .unit = "", FIELD(workload.batch_barrier),
+    {.path = "workload.batch_barrier",
+     .kind = SMG_KEY_FLAG,
+     .preset = "true",
+     .unit = "",
+     FIELD(workload.batch_barrier),
      .given = offsetof(struct smg_scenario, workload.batch_barrier_set),
      .doc = "Decoding starts when all requests have joined; when it is not given: only for kind batch."},
 
     COUNT("blocks_per_layer", blocks_per_layer, "1000", "blocks", 1, 65535, "KV blocks of a layer, M."),
-    COUNT("min_block_tokens", min_block_tokens, "1", "tokens", 1, 16e6, "Least tokens of a block; coarsens the blocks of short prompts."),
+    COUNT("min_block_tokens", min_block_tokens, "1", "tokens", 1, 16e6,
+          "Least tokens of a block; coarsens the blocks of short prompts."),
 
-    FLAG("proactive.enabled", proactive.enabled, "true", "Push ranked blocks during prefill; false: layers 0, 1 and metadata only."),
-    CHOICE("proactive.budget", proactive.budget, "eq2", budgets, "Blocks to push: Eq. 2 as it stands, or with the metadata subtracted."),
+    FLAG("proactive.enabled", proactive.enabled, "true",
+         "Push ranked blocks during prefill; false: layers 0, 1 and metadata only."),
+    CHOICE("proactive.budget", proactive.budget, "eq2", budgets,
+           "Blocks to push: Eq. 2 as it stands, or with the metadata subtracted."),
     TEXT("proactive.ranking", proactive.ranking, "profile", "Order of the blocks; sequential switches the profile off."),
     TEXT("proactive.importance", proactive.importance, "auto", "Importance matrix: auto (built-in, synthetic) or a file."),
-    {.path = "proactive.kr_blocks", .kind = SMG_KEY_COUNT_OR_AUTO, .preset = "auto", .unit = "blocks", .lo = 0, .hi = 16776960,
-     FIELD(proactive.kr_blocks), .doc = "Blocks to push, Kr: auto (by the budget) or a fixed number."},
+    {.path = "proactive.kr_blocks",
+     .kind = SMG_KEY_COUNT_OR_AUTO,
+     .preset = "auto",
+     .unit = "blocks",
+     .lo = 0,
+     .hi = 16776960,
+     FIELD(proactive.kr_blocks),
+     .doc = "Blocks to push, Kr: auto (by the budget) or a fixed number."},
 
     FLAG("on_demand.parallel", on_demand.parallel, "true", "Replies land beside the local lane instead of before it."),
     FLAG("on_demand.reorder", on_demand.reorder, "true", "Remote entries first in each row: one landing segment per row."),
     COUNT("on_demand.scatter_limit", on_demand.scatter_limit, "20", "segments", 1, 64, "Segments of one receive's scatter list."),
-    {.path = "on_demand.reuse", .kind = SMG_KEY_TRISTATE, .preset = "auto", .unit = "", FIELD(on_demand.reuse),
+    {.path = "on_demand.reuse",
+     .kind = SMG_KEY_TRISTATE,
+     .preset = "auto",
+     .unit = "",
+     FIELD(on_demand.reuse),
      .doc = "Keep fetched entries; auto: only the complete smartgen does."},
 
     FLAG("speculative.enabled", speculative.enabled, "true", "Send the remaining blocks in the background of decoding."),
     ABOVE("speculative.ratio", speculative.ratio, "0.10", "", 0, 1, "Share of a layer's blocks granted per layer."),
     CHOICE("speculative.start", speculative.start, "second", spec_starts, "Decode iteration that grants first."),
-    CHOICE("speculative.queue", speculative.queue, "shared", spec_queues, "Granted blocks share the replies' queue, or have their own."),
+    CHOICE("speculative.queue", speculative.queue, "shared", spec_queues,
+           "Granted blocks share the replies' queue, or have their own."),
 
     ABOVE("selection.cap", selection.cap, "0.20", "", 0, 1, "Most tokens a KV head selects, as a share of the prompt."),
     NUMBER("selection.alpha", selection.alpha, "5", "", 0, 1000, "InfiniGen's score threshold below the maximum."),
-    ABOVE("selection.partial_ratio", selection.partial_ratio, "0.3", "", 0, 1, "InfiniGen: share of key columns kept as metadata."),
+    ABOVE("selection.partial_ratio", selection.partial_ratio, "0.3", "", 0, 1,
+          "InfiniGen: share of key columns kept as metadata."),
     COUNT("selection.hash_bits", selection.hash_bits, "256", "bits", 8, 4096, "HATA: bits of a hash code."),
-    FLAG("selection.batch_mean", selection.batch_mean, "false", "InfiniGen counts by the mean of the batch instead of each request."),
+    FLAG("selection.batch_mean", selection.batch_mean, "false",
+         "InfiniGen counts by the mean of the batch instead of each request."),
     CHOICE("selection.source", selection.source, "layer", sources, "Expected counts per layer, or real index lists."),
 
     NUMBER("profile.shift", profile_shift, "0", "", 0, 1, "Domain shift between profile and workload."),
@@ -132,6 +192,7 @@ static const struct smg_key table[] = {
     CHOICE("emu.verify", emu.verify, "all", verifies, "Check every entry that attention reads."),
     TEXT("emu.token", emu.token, "none", "How emulated tokens are made."),
     CHOICE("emu.write_order", emu.write_order, "device", write_orders, "What keeps the mask behind the data."),
+    CHOICE("emu.link", emu.link, "shaped", links, "Emulated links: held to link_gbps in software, or as fast as the fabric is."),
     CHOICE("emu.mutant", emu.mutant, "none", mutants, "Test only: plants a bug that verification must catch."),
     NUMBER("emu.time_scale", emu.time_scale, "1.0", "", 0, 1000, "Paced durations are multiplied by this."),
 

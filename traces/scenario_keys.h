@@ -12,24 +12,24 @@ enum smg_key_kind {
     SMG_KEY_U32,
     SMG_KEY_U64,
     SMG_KEY_NUMBER,
-    SMG_KEY_FLAG,            /* int: true or false */
-    SMG_KEY_CHOICE,          /* enum: index into names */
-    SMG_KEY_TRISTATE,        /* enum smg_tristate */
-    SMG_KEY_COUNT_OR_AUTO    /* uint32_t, SMG_KR_AUTO for "auto" */
+    SMG_KEY_FLAG,         /* int: true or false */
+    SMG_KEY_CHOICE,       /* enum: index into names */
+    SMG_KEY_TRISTATE,     /* enum smg_tristate */
+    SMG_KEY_COUNT_OR_AUTO /* uint32_t, SMG_KR_AUTO for "auto" */
 };
 
 struct smg_key {
-    const char *path;            /* "prefill.nodes" */
+    const char *path; /* "prefill.nodes" */
     enum smg_key_kind kind;
-    const char *preset;          /* the default, as text */
-    const char *unit;            /* "" none */
-    const char *doc;             /* one sentence */
-    const char *const *names;    /* TEXT with known values, CHOICE: NULL-terminated */
-    size_t offset, bytes;        /* the field in struct smg_scenario */
-    size_t given;                /* int field set when the key is given; 0: none */
-    double lo, hi;               /* range of numbers */
-    int above;                   /* lo itself is excluded */
-    int below;                   /* hi itself is excluded */
+    const char *preset;       /* the default, as text */
+    const char *unit;         /* "" none */
+    const char *doc;          /* one sentence */
+    const char *const *names; /* TEXT with known values, CHOICE: NULL-terminated */
+    size_t offset, bytes;     /* the field in struct smg_scenario */
+    size_t given;             /* int field set when the key is given; 0: none */
+    double lo, hi;            /* range of numbers */
+    int above;                /* lo itself is excluded */
+    int below;                /* hi itself is excluded */
 };
 
 #define SMG_KEYS_MAX 128

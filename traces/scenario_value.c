@@ -10,7 +10,8 @@ static const char *const flag_names[] = {"false", "true", NULL};
 static const char *const tristate_names[] = {"false", "true", "auto", NULL};
 
 _Static_assert(SMG_FALSE == 0 && SMG_TRUE == 1 && SMG_AUTO == 2, "tristate_names follow the enum");
-_Static_assert(sizeof(enum smg_tristate) == sizeof(int) && sizeof(enum smg_engine_kind) == sizeof(int), "choices are stored as int");
+_Static_assert(sizeof(enum smg_tristate) == sizeof(int) && sizeof(enum smg_engine_kind) == sizeof(int),
+               "choices are stored as int");
 
 static const char *const *choices(const struct smg_key *k)
 {
@@ -48,7 +49,7 @@ static int parse_text(const struct smg_key *k, const char *text, void *field)
     if (k->names != NULL && choice_index(k->names, text) < 0) {
         return SMG_ERR_PARSE;
     }
-    memset(field, 0, k->bytes);    /* no stale bytes: equal scenarios compare equal */
+    memset(field, 0, k->bytes); /* no stale bytes: equal scenarios compare equal */
     memcpy(field, text, strlen(text));
     return SMG_OK;
 }

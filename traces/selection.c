@@ -18,7 +18,8 @@ const struct smg_selection_type *const smg_selection_types[] = {
 
 int smg_selection_create(const struct smg_world *w, struct smg_selection **out)
 {
-    const struct smg_selection_type *type = w->scenario.selection.source == SMG_SOURCE_ENTRY ? &smg_selection_entry : &smg_selection_layer;
+    const struct smg_selection_type *type =
+        w->scenario.selection.source == SMG_SOURCE_ENTRY ? &smg_selection_entry : &smg_selection_layer;
 
     return type->create(w, out);
 }

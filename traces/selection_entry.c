@@ -10,9 +10,9 @@
 
 /* What the last split of a layer fetched: keep() marks it. */
 struct fetched {
-    uint32_t step;               /* 0: nothing */
-    uint32_t *row;               /* [kv_heads] entries per row */
-    int32_t *token;              /* [kv_heads][k] */
+    uint32_t step;  /* 0: nothing */
+    uint32_t *row;  /* [kv_heads] entries per row */
+    int32_t *token; /* [kv_heads][k] */
 };
 
 struct open_request {
@@ -24,9 +24,9 @@ struct open_request {
 struct entry_source {
     struct smg_selection base;
     int reuse;
-    struct open_request **open;  /* [n_requests] */
+    struct open_request **open; /* [n_requests] */
     struct smg_generator_scratch scratch;
-    int32_t *index, *remote;     /* [scratch.tokens] one row */
+    int32_t *index, *remote; /* [scratch.tokens] one row */
 };
 
 static struct entry_source *self(struct smg_selection *s)
@@ -151,7 +151,7 @@ struct job {
     struct entry_source *source;
     struct open_request *r;
     uint32_t request, step, layer;
-    uint32_t tokens, k;          /* of the prompt; of a row */
+    uint32_t tokens, k; /* of the prompt; of a row */
     int selects;
 };
 
@@ -195,8 +195,8 @@ static void make_row(const struct job *j, uint32_t head, int32_t *index)
     uint32_t i;
 
     if (j->selects) {
-        smg_generator_row(j->source->base.world->scenario.seed, j->request, j->layer, head, j->step, j->r->weight[j->layer], j->tokens,
-                          j->k, &j->source->scratch, index);
+        smg_generator_row(j->source->base.world->scenario.seed, j->request, j->layer, head, j->step, j->r->weight[j->layer],
+                          j->tokens, j->k, &j->source->scratch, index);
         return;
     }
     for (i = 0; i < j->k; i++) {
@@ -264,7 +264,8 @@ static int all_here(const struct job *j)
     return memchr(mask + (j->tokens - j->k), SMG_MASK_REMOTE, j->k) == NULL;
 }
 
-static int entry_split(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int full, struct smg_split_count *out)
+static int entry_split(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int full,
+                       struct smg_split_count *out)
 {
     struct smg_split_count count = {0, 0, 0};
     struct job j;
@@ -285,8 +286,8 @@ static int entry_split(struct smg_selection *base, uint32_t request, uint32_t st
     return status;
 }
 
-static int entry_entries(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int32_t *index, uint32_t k_cap,
-                         uint32_t *k_out)
+static int entry_entries(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int32_t *index,
+                         uint32_t k_cap, uint32_t *k_out)
 {
     uint32_t head;
     struct job j;

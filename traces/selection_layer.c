@@ -1,7 +1,8 @@
 /* Selection source "layer": expected counts instead of index lists.
  *
  * A selecting layer picks k entries per KV head; of those the share that lies in absent blocks is remote, each block weighing its
- * importance times its tokens. With KV reuse only entries that no earlier step fetched are remote: NEW_RATE, a synthetic curve. */
+ * importance times its tokens. With KV reuse only entries that no earlier step fetched are remote: NEW_RATE, a synthetic curve.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,11 +11,11 @@
 #include "core/selection.h"
 #include "core/status.h"
 
-#define FIXED_ONE 0x1p24         /* weights are integers, so that subtracting block by block ends at exactly 0 */
+#define FIXED_ONE 0x1p24 /* weights are integers, so that subtracting block by block ends at exactly 0 */
 
 struct open_request {
     struct smg_ledger *ledger;
-    uint32_t group;              /* of the importance matrix */
+    uint32_t group; /* of the importance matrix */
     uint64_t total[SMG_MAX_LAYERS];
     uint64_t absent[SMG_MAX_LAYERS]; /* weight of absent blocks; tokens, in a layer that does not select */
 };
@@ -22,9 +23,9 @@ struct open_request {
 struct layer_source {
     struct smg_selection base;
     int reuse;
-    uint32_t blocks;             /* of the weight rows */
-    uint64_t *before;            /* [groups][layers][blocks + 1] summed weight of the blocks before this one; NULL: uniform */
-    struct open_request **open;  /* [n_requests] */
+    uint32_t blocks;            /* of the weight rows */
+    uint64_t *before;           /* [groups][layers][blocks + 1] summed weight of the blocks before this one; NULL: uniform */
+    struct open_request **open; /* [n_requests] */
 };
 
 static struct layer_source *self(struct smg_selection *s)
@@ -32,8 +33,8 @@ static struct layer_source *self(struct smg_selection *s)
     return (struct layer_source *)s;
 }
 
-/* Mean frequency of the blocks within 0.5% of the prompt of block b. The ranking chose blocks by this very matrix, so its noise would
- * flatter them; real shapes are wider than that. */
+/* Mean frequency of the blocks within 0.5% of the prompt of block b. The ranking chose blocks by this very matrix, so its noise
+ * would flatter them; real shapes are wider than that. */
 static double smooth(const float *row, uint32_t blocks, uint32_t b)
 {
     uint32_t reach = blocks / 200, first = b > reach ? b - reach : 0, end = b + reach < blocks ? b + reach + 1 : blocks, i;
@@ -88,7 +89,8 @@ static uint64_t weight_before(const struct layer_source *s, const struct open_re
     return block == s->blocks ? before[block] : before[block] + (before[block + 1] - before[block]) * (at % tokens) / tokens;
 }
 
-static uint64_t range_weight(const struct layer_source *s, const struct open_request *r, uint32_t layer, uint32_t first, uint32_t count)
+static uint64_t range_weight(const struct layer_source *s, const struct open_request *r, uint32_t layer, uint32_t first,
+                             uint32_t count)
 {
     uint32_t lo, hi, unused;
 
@@ -204,8 +206,8 @@ static void layer_visible(struct smg_selection *base, uint32_t request, uint32_t
     r->absent[layer] -= weight < r->absent[layer] ? weight : r->absent[layer];
 }
 
-/* Share of a step's selected entries that no earlier step fetched. Synthetic: starts at 1 and settles at 0.26, the share that makes
- * reuse alone 1.1 times slower than the ideal (calibration point P025). */
+/* Share of a step's selected entries that no earlier step fetched. Synthetic: starts at 1 and settles at 0.26, the share that
+ * makes reuse alone 1.1 times slower than the ideal (calibration point P025). */
 static double new_rate(uint32_t step)
 {
     return 0.26 + 0.74 * exp(-((double)step - 1) / 3);
@@ -229,7 +231,8 @@ static void split_all(const struct layer_source *s, const struct open_request *r
     out->local = heads * r->total[layer] - out->remote;
 }
 
-static int layer_split(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int full, struct smg_split_count *out)
+static int layer_split(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int full,
+                       struct smg_split_count *out)
 {
     struct layer_source *s = self(base);
     struct open_request *r = find(s, request);
@@ -251,8 +254,8 @@ static int layer_split(struct smg_selection *base, uint32_t request, uint32_t st
     return SMG_OK;
 }
 
-static int layer_entries(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int32_t *index, uint32_t k_cap,
-                         uint32_t *k_out)
+static int layer_entries(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int32_t *index,
+                         uint32_t k_cap, uint32_t *k_out)
 {
     (void)base, (void)request, (void)step, (void)layer, (void)index, (void)k_cap, (void)k_out;
     return SMG_ERR_UNSUPPORTED;

@@ -10,7 +10,7 @@
 #include "traces/scenario.h"
 
 #define JSON_MAX_BYTES ((size_t)16 << 20)
-#define WORD_MAX 128
+#define WORD_MAX       128
 
 int smg_diag_set(struct smg_diag *diag, int status, const char *format, ...)
 {

@@ -11,7 +11,7 @@
 typedef const char *(*time_fn)(const char *text, int64_t *day, double *seconds_out);
 
 struct layout {
-    const char *column[3];       /* time, prompt, output */
+    const char *column[3]; /* time, prompt, output */
     time_fn time;
 };
 

@@ -1,5 +1,5 @@
-/* Mooncake JSONL: one request a line, with the hashes of its 512-token prefix blocks. A block that an earlier row had is a hit: the
- * cache of the trace is infinite. */
+/* Mooncake JSONL: one request a line, with the hashes of its 512-token prefix blocks. A block that an earlier row had is a hit:
+ * the cache of the trace is infinite. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "traces/trace_rows.h"
 
 #define BLOCK_TOKENS 512u
-#define INT64_DIGITS 18          /* every number of so many digits fits in 63 bits */
+#define INT64_DIGITS 18 /* every number of so many digits fits in 63 bits */
 
 /* Set of ids: open addressing, linear probing. Id 0 is common, so a slot keeps id + 1 and the one id that wraps has a flag. */
 struct id_set {
@@ -91,7 +91,8 @@ static size_t long_integer(const char *c, char before)
     return run;
 }
 
-/* Copies a line and puts quotes around integers that a JSON reader of 63 bits would refuse. out holds 2 * strlen(in) + 1 bytes. */
+/* Copies a line and puts quotes around integers that a JSON reader of 63 bits would refuse. out holds 2 * strlen(in) + 1 bytes.
+ */
 static void quote_long_integers(const char *in, char *out)
 {
     char before = ' ';
@@ -158,7 +159,8 @@ static int read_id(const struct reader *r, const json_t *value, uint64_t *out)
     return bad_value(r, "hash_ids", "64-bit integers", value);
 }
 
-/* Leading ids that were seen before are cached. Ids beyond the prompt's length (malformed rows) neither count nor enter the cache. */
+/* Leading ids that were seen before are cached. Ids beyond the prompt's length (malformed rows) neither count nor enter the
+ * cache. */
 static int read_hashes(struct reader *r, const json_t *ids, struct smg_trace_row *row)
 {
     size_t i, n = json_array_size(ids), blocks = (row->prompt_tokens + BLOCK_TOKENS - 1) / BLOCK_TOKENS;

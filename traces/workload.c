@@ -11,7 +11,9 @@
 
 static int needs_file(const struct smg_scenario *s, struct smg_diag *diag)
 {
-    return s->workload.file[0] != '\0' ? SMG_OK : smg_diag_set(diag, SMG_ERR_INVALID, "key 'workload.file': workload.kind trace needs a file");
+    return s->workload.file[0] != '\0'
+               ? SMG_OK
+               : smg_diag_set(diag, SMG_ERR_INVALID, "key 'workload.file': workload.kind trace needs a file");
 }
 
 static int make_from_trace(struct smg_world *w, struct smg_diag *diag)
@@ -23,8 +25,8 @@ static int make_from_trace(struct smg_world *w, struct smg_diag *diag)
         return status;
     }
     w->synthetic_workload = 0;
-    return smg_trace_load(s->workload.file, s->workload.format, s->workload.limit, s->workload.speedup, s->prefix_hit, &w->requests,
-                          &w->n_requests, diag);
+    return smg_trace_load(s->workload.file, s->workload.format, s->workload.limit, s->workload.speedup, s->prefix_hit,
+                          &w->requests, &w->n_requests, diag);
 }
 
 /* The gap before an arrival of a Poisson process, by inversion; log1p keeps small gaps exact and never sees log(0). */

@@ -47,7 +47,8 @@ static int check_ranking(const struct smg_scenario *s, struct smg_diag *diag)
     }
     names[n] = NULL;
     smg_text_hint(s->proactive.ranking, names, hint, sizeof(hint));
-    return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "key 'proactive.ranking': no ranking is called '%.60s'%s", s->proactive.ranking, hint);
+    return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "key 'proactive.ranking': no ranking is called '%.60s'%s", s->proactive.ranking,
+                        hint);
 }
 
 static int check_available(const struct smg_scenario *s, struct smg_diag *diag)
@@ -142,8 +143,8 @@ static int make_importance(struct smg_world *w, struct smg_diag *diag)
     w->scheme->features(&w->scenario, &features);
     ranking = smg_rank_find(features.ranking);
     if (ranking != NULL && ranking->needs_importance) {
-        status = smg_importance_auto(&w->model, w->scenario.seed, w->scenario.selection.cap, w->scenario.blocks_per_layer, mean_prompt(w),
-                                     &w->importance);
+        status = smg_importance_auto(&w->model, w->scenario.seed, w->scenario.selection.cap, w->scenario.blocks_per_layer,
+                                     mean_prompt(w), &w->importance);
         w->synthetic_importance = w->importance != NULL && w->importance->synthetic;
     }
     return status == SMG_OK ? status : smg_diag_set(diag, status, "importance auto: %s", smg_status_string(status));

@@ -1,0 +1,96 @@
+/* smartgen replay, summarize, figures: commands that work on record folders. */
+#include "config.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "experiments/figures.h"
+#include "experiments/report.h"
+#include "experiments/run.h"
+#include "experiments/summarize.h"
+#include "sim/driver.h"
+#include "traces/scenario.h"
+#include "traces/world.h"
+
+int smg_cmd_replay(const struct smg_args *a)
+{
+    struct smg_diag diag = {""};
+    uint64_t steps = 0;
+    int status = smg_replay(a->operand[0], &steps, &diag);
+
+    if (status)
+        return smg_cli_fail(status, &diag);
+    if (!a->quiet)
+        printf("%s: %llu steps replayed, actions byte-equal\n", a->operand[0], (unsigned long long)steps);
+    return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+}
+
+int smg_cmd_summarize(const struct smg_args *a)
+{
+    struct smg_diag diag = {""};
+    int status = smg_summarize(a->operand, a->n_operands, stdout, &diag);
+
+    if (status)
+        return smg_cli_fail(status, &diag);
+    return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+}
+
+/* One point of a figure: simulated here, in a child process. */
+static int run_point(void *arg, const struct smg_scenario *s, struct smg_point_result *out, struct smg_diag *diag)
+{
+    const char *engine = arg;
+    struct smg_selection *selection = NULL;
+    struct smg_sim *sim = NULL;
+    struct smg_world w;
+    int status = smg_world_load(s, &w, diag);
+
+    if (status)
+        return status;
+    status = smg_selection_create(&w, &selection);
+    if (!status)
+        status = smg_engine_find(engine) ? smg_sim_create(&w, smg_engine_find(engine), selection, NULL, &sim) : SMG_ERR_UNSUPPORTED;
+    if (!status)
+        status = smg_sim_run(sim, diag);
+    if (!status)
+        status = smg_point_of_run(&w, smg_sim_records(sim), smg_sim_stats(sim), out);
+    smg_sim_destroy(sim);
+    smg_selection_destroy(selection);
+    smg_world_free(&w);
+    return status;
+}
+
+static void show_progress(void *arg, size_t done, size_t total)
+{
+    (void)arg;
+    fprintf(stderr, "\rfig11: %zu of %zu points%s", done, total, done == total ? "\n" : "");
+}
+
+int smg_cmd_figures(const struct smg_args *a)
+{
+    const char *engine = a->engine ? a->engine : smg_engine_find("simgrid") ? "simgrid" : "native";
+    struct smg_figure_job job = {run_point, (void *)(uintptr_t)engine, a->jobs, a->output ? a->output : "out", NULL, NULL};
+    struct smg_diag diag = {""};
+    int status;
+
+    for (size_t i = 0; i < a->n_operands; i++) {
+        if (!strcmp(a->operand[i], "fig11"))
+            continue;
+        fprintf(stderr, "smartgen figures: unknown figure '%s'; known: fig11\n", a->operand[i]);
+        return SMG_EXIT_USAGE;
+    }
+    if (!smg_engine_find(engine)) {
+        fprintf(stderr, "smartgen figures: no engine '%s' in this program\n", engine);
+        return SMG_EXIT_USAGE;
+    }
+    if (!a->quiet && isatty(STDERR_FILENO))
+        job.progress = show_progress;
+    status = smg_figure_fig11(&job, &diag);
+    if (!status)
+        status = smg_report_write(job.outdir, &diag);
+    if (status)
+        return smg_cli_fail(status, &diag);
+    if (!a->quiet)
+        printf("figures and report.html in %s\n", job.outdir);
+    return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+}

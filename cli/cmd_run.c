@@ -1,0 +1,349 @@
+/* smartgen sim, emu: run, write the record folder, say what came out. */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/stats.h"
+#include "emu/emu.h"
+#include "experiments/run.h"
+#include "experiments/timeline.h"
+#include "sim/driver.h"
+#include "traces/scenario.h"
+#include "traces/world.h"
+
+/* ---- Output ---- */
+
+static double mean(const struct smg_records *r, double (*f)(const struct smg_request_record *))
+{
+    double sum = 0;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < r->n_requests; i++) {
+        double x = f(&r->request[i]);
+        if (isnan(x) || r->request[i].status != SMG_REQUEST_FINISHED)
+            continue;
+        sum += x;
+        n++;
+    }
+    return n ? sum / n : NAN;
+}
+
+static void print_outcome(const struct smg_run *run, const char *output)
+{
+    const struct smg_records *r = run->records;
+    const struct smg_world *w = run->world;
+    double ratio = mean(r, smg_record_on_demand_ratio);
+
+    printf("%s, %s on %s: %u finished, %u failed; mean TTFT %.4g s, TTST %.4g s, TBT %.4g s", w->scenario.scheme, run->driver, run->engine,
+           r->finished, r->failed, mean(r, smg_record_ttft_s), mean(r, smg_record_ttst_s), mean(r, smg_record_tbt_mean_s));
+    if (!isnan(ratio))
+        printf("; on-demand ratio %.3f", ratio);
+    printf("\n  received MB:");
+    for (int p = 0; p < SMG_PATHS; p++)
+        printf(" %s %.4g", smg_path_name((enum smg_path)p), (double)run->stats->received_bytes[p] * 1e-6);
+    printf("\n");
+    if (w->synthetic_importance || w->synthetic_selection || w->synthetic_workload)
+        printf("  synthetic:%s%s%s\n", w->synthetic_importance ? " importance" : "", w->synthetic_selection ? " selection" : "",
+               w->synthetic_workload ? " workload" : "");
+    if (output)
+        printf("  records in %s\n", output);
+}
+
+/* ---- A record folder with its logs ---- */
+
+struct recorder {
+    struct smg_outdir dir;
+    struct smg_log_writer log;
+    struct smg_timeline *timeline;
+    int active, logging;
+};
+
+static int file_in(const struct recorder *rec, const char *name, char path[SMG_PATH_MAX])
+{
+    return smg_outdir_file(&rec->dir, name, path);
+}
+
+/* Opens the folder and, when wanted, the logs that this process writes. suffix: "" or ".<instance>". */
+static int open_logs(struct recorder *rec, const char *suffix, struct smg_diag *diag)
+{
+    char name[64], events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
+    int status;
+
+    snprintf(name, sizeof name, "events%s.bin", suffix);
+    status = file_in(rec, name, events);
+    snprintf(name, sizeof name, "actions%s.bin", suffix);
+    if (!status)
+        status = file_in(rec, name, actions);
+    if (!status)
+        status = smg_log_create(events, actions, &rec->log, diag);
+    return status;
+}
+
+static int wants_log(const struct smg_scenario *s)
+{
+    return s->records.events || s->records.decisions;
+}
+
+static int recorder_open(struct recorder *rec, const char *output, const struct smg_scenario *s, int one_process, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX];
+    int status;
+
+    memset(rec, 0, sizeof *rec);
+    if (!output)
+        return SMG_OK;
+    status = smg_outdir_begin(output, &rec->dir, diag);
+    if (status)
+        return status;
+    rec->active = 1;
+    if (one_process && wants_log(s)) {
+        status = open_logs(rec, "", diag);
+        rec->logging = !status;
+    }
+    if (!status && one_process && s->records.timeline) {
+        status = file_in(rec, "timeline.json", path);
+        if (!status)
+            status = smg_timeline_create(path, &rec->timeline, diag);
+    }
+    return status;
+}
+
+static void remove_logs(const struct recorder *rec, const char *suffix)
+{
+    static const char *const kinds[] = {"events", "actions"};
+    char name[64], path[SMG_PATH_MAX];
+
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s%s.bin", kinds[i], suffix);
+        if (!file_in(rec, name, path))
+            unlink(path);
+    }
+}
+
+/* Writes the records and moves the folder into place; also after a failed run, whose records tell what happened. */
+static int recorder_commit(struct recorder *rec, const struct smg_run *run, struct smg_diag *diag)
+{
+    const struct smg_scenario *s = &run->world->scenario;
+    int status = SMG_OK, law;
+
+    if (rec->logging)
+        status = smg_log_close(&rec->log, diag);
+    rec->logging = 0;
+    if (rec->timeline && !status)
+        status = smg_timeline_close(rec->timeline, diag);
+    rec->timeline = NULL;
+    if (!rec->active)
+        return status;
+    law = status ? status : smg_run_write(&rec->dir, run, diag);
+    if (law && law != SMG_ERR_CONSERVATION)
+        return law;
+    if (wants_log(s) && !s->records.events)
+        remove_logs(rec, "");
+    status = smg_outdir_commit(&rec->dir, diag);
+    rec->active = !!status;
+    return status ? status : law;
+}
+
+static void recorder_abort(struct recorder *rec)
+{
+    struct smg_diag unused;
+
+    if (rec->logging)
+        smg_log_close(&rec->log, &unused);
+    if (rec->timeline)
+        smg_timeline_close(rec->timeline, &unused);
+    if (rec->active)
+        smg_outdir_abort(&rec->dir);
+}
+
+/* The end of sim and emu: what the run said comes before what writing said. */
+static int finish(struct recorder *rec, const struct smg_run *run, const struct smg_args *a, int status, const struct smg_diag *run_diag)
+{
+    struct smg_diag diag = {""};
+    int written = run->records ? recorder_commit(rec, run, &diag) : SMG_OK;
+
+    recorder_abort(rec);
+    if (status)
+        return smg_cli_fail(status == SMG_ERR_IO ? SMG_ERR_LOST : status, run_diag);
+    if (written)
+        return smg_cli_fail(written, &diag);
+    if (!a->quiet)
+        print_outcome(run, a->output);
+    return run->records->failed ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+}
+
+/* ---- sim ---- */
+
+static int simulate(const struct smg_args *a, const struct smg_world *w, const struct smg_engine_type *engine)
+{
+    struct smg_selection *selection = NULL;
+    struct smg_sim *sim = NULL;
+    struct smg_diag diag = {""};
+    struct recorder rec;
+    struct smg_observer observer = {NULL, NULL, NULL};
+    struct smg_run run = {w, NULL, NULL, "sim", engine->name, a->n_operands ? a->operand[0] : NULL};
+    int status = recorder_open(&rec, a->output, &w->scenario, 1, &diag), code;
+
+    if (!status && (rec.logging || rec.timeline))
+        status = smg_recorder_observer(rec.logging ? &rec.log : NULL, rec.timeline, &observer);
+    if (!status)
+        status = smg_selection_create(w, &selection);
+    if (!status)
+        status = smg_sim_create(w, engine, selection, observer.arg ? &observer : NULL, &sim);
+    if (!status)
+        status = smg_sim_run(sim, &diag);
+    if (sim) {
+        run.records = smg_sim_records(sim);
+        run.stats = smg_sim_stats(sim);
+    }
+    code = finish(&rec, &run, a, status, &diag);
+    smg_recorder_observer_free(&observer);
+    smg_sim_destroy(sim);
+    smg_selection_destroy(selection);
+    return code;
+}
+
+int smg_cmd_sim(const struct smg_args *a)
+{
+    static const char *const names[] = {"simgrid", "native"};
+    struct smg_scenario s;
+    struct smg_world w;
+    char engine_set[SMG_NAME_MAX + 16], *engine = NULL;
+    const struct smg_engine_type *type;
+    int code;
+
+    if (a->engine) {
+        snprintf(engine_set, sizeof engine_set, "engine=%s", a->engine);
+        engine = engine_set;
+    }
+    code = smg_cli_world(a, engine, &s, &w);
+    if (code)
+        return code;
+    if (a->timeline)
+        w.scenario.records.timeline = 1;
+    type = smg_engine_find(names[w.scenario.engine]);
+    if (type) {
+        code = simulate(a, &w, type);
+    } else {
+        fprintf(stderr, "smartgen: this program was built without engine '%s'; use --engine native\n", names[w.scenario.engine]);
+        code = SMG_EXIT_USAGE;
+    }
+    smg_world_free(&w);
+    return code;
+}
+
+/* ---- emu ---- */
+
+/* Each process logs to files of its own; the parent joins them. */
+static int observe(void *arg, uint16_t instance, struct smg_observer *out)
+{
+    struct recorder *rec = arg;
+    struct smg_diag diag;
+    char suffix[16];
+    int status;
+
+    snprintf(suffix, sizeof suffix, ".%u", instance);
+    status = open_logs(rec, suffix, &diag);
+    if (status)
+        return status;
+    out->step = smg_log_step;
+    out->arg = &rec->log;
+    return SMG_OK;
+}
+
+static int observed(void *arg, uint16_t instance, struct smg_observer *observer)
+{
+    struct recorder *rec = arg;
+    struct smg_diag diag;
+
+    (void)instance;
+    return observer->arg ? smg_log_close(&rec->log, &diag) : SMG_OK;
+}
+
+static int join_logs(struct recorder *rec, uint32_t instances, struct smg_diag *diag)
+{
+    struct smg_log_writer all;
+    char suffix[16], name[64], events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
+    int status = open_logs(rec, "", diag), closed;
+
+    if (status)
+        return status;
+    all = rec->log;
+    for (uint32_t i = 0; i < instances && !status; i++) {
+        snprintf(suffix, sizeof suffix, ".%u", i);
+        snprintf(name, sizeof name, "events%s.bin", suffix);
+        status = file_in(rec, name, events);
+        snprintf(name, sizeof name, "actions%s.bin", suffix);
+        if (!status)
+            status = file_in(rec, name, actions);
+        if (!status)
+            status = smg_log_append(&all, events, actions, diag);
+    }
+    closed = smg_log_close(&all, diag);
+    for (uint32_t i = 0; i < instances; i++) {
+        snprintf(suffix, sizeof suffix, ".%u", i);
+        remove_logs(rec, suffix);
+    }
+    return status ? status : closed;
+}
+
+static const struct smg_selection_type *entry_source(void)
+{
+    for (size_t i = 0; smg_selection_types[i]; i++)
+        if (!strcmp(smg_selection_types[i]->name, "entry"))
+            return smg_selection_types[i];
+    return NULL;
+}
+
+static int emulate(const struct smg_args *a, const struct smg_world *w)
+{
+    struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s};
+    struct smg_run run = {w, NULL, NULL, "emu", a->device ? a->device : "tcp", a->n_operands ? a->operand[0] : NULL};
+    struct smg_records records;
+    struct smg_run_stats stats;
+    struct smg_diag diag = {""};
+    struct recorder rec;
+    int status = recorder_open(&rec, a->output, &w->scenario, 0, &diag), code;
+
+    memset(&records, 0, sizeof records);
+    memset(&stats, 0, sizeof stats);
+    if (rec.active && wants_log(&w->scenario)) {
+        config.observe = observe;
+        config.observed = observed;
+        config.arg = &rec;
+    }
+    if (!status)
+        status = smg_emu_run(w, &config, &records, &stats, &diag);
+    if (!status && config.observe)
+        status = join_logs(&rec, smg_world_instances(w), &diag);
+    if (records.request && (!status || !config.observe)) {
+        run.records = &records;
+        run.stats = &stats;
+    }
+    code = finish(&rec, &run, a, status, &diag);
+    smg_records_free(&records);
+    smg_run_stats_free(&stats);
+    return code;
+}
+
+int smg_cmd_emu(const struct smg_args *a)
+{
+    struct smg_scenario s;
+    struct smg_world w;
+    int code;
+
+    if (a->role && strcmp(a->role, "all")) {
+        fprintf(stderr, "smartgen emu: role '%s' is not available yet; --role all runs every instance on this host\n", a->role);
+        return SMG_EXIT_USAGE;
+    }
+    code = smg_cli_world(a, NULL, &s, &w);
+    if (code)
+        return code;
+    code = emulate(a, &w);
+    smg_world_free(&w);
+    return code;
+}

@@ -1,0 +1,220 @@
+/* One table of options for all commands: it parses and it prints the help. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/scenario.h"
+#include "traces/world.h"
+
+static const struct smg_option options[] = {
+    {"set", 's', "KEY=VALUE", "set a scenario key, after the file; may be repeated"},
+    {"output", 'o', "DIR", "record folder to write (figures: folder of figures, default out)"},
+    {"engine", 0, "NAME", "simulation engine: simgrid or native"},
+    {"timeline", 0, NULL, "write timeline.json (Chrome trace)"},
+    {"role", 0, "ROLE", "all: every instance on this host (the only role so far)"},
+    {"fabric", 0, "NAME", "transfer fabric: ofi"},
+    {"device", 0, "NAME", "device or provider of the fabric"},
+    {"timeout", 0, "SECONDS", "give up when nothing happens for so long (default 30)"},
+    {"jobs", 'j', "N", "points simulated at the same time (default 1)"},
+    {"json", 0, NULL, "machine-readable output"},
+    {"quiet", 'q', NULL, "print nothing but errors"},
+    {"help", 'h', NULL, "this text"},
+    {NULL, 0, NULL, NULL}};
+
+static int takes(const struct smg_command *c, const char *name)
+{
+    size_t n = strlen(name);
+    const char *at = c->options;
+
+    if (!strcmp(name, "help"))
+        return 1;
+    while ((at = strstr(at, name))) {
+        if ((at == c->options || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return 1;
+        at += n;
+    }
+    return 0;
+}
+
+void smg_command_help(const struct smg_command *c, FILE *f)
+{
+    fprintf(f, "usage: smartgen %s [OPTION...] %s\n%s\n\n", c->name, c->usage, c->doc);
+    for (const struct smg_option *o = options; o->name; o++) {
+        char left[64];
+        if (!takes(c, o->name))
+            continue;
+        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+        fprintf(f, "  %c%c%s %-24s %s\n", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->letter ? "," : " ", left, o->doc);
+    }
+}
+
+/* ---- Parsing ---- */
+
+static int bad(const struct smg_command *c, const char *what, const char *word)
+{
+    fprintf(stderr, "smartgen %s: %s '%s'; `smartgen %s --help` tells more\n", c->name, what, word, c->name);
+    return SMG_ERR_INVALID;
+}
+
+static int bad_option(const struct smg_command *c, const char *word)
+{
+    const char *names[16] = {NULL}, *near;
+    size_t n = 0;
+
+    for (const struct smg_option *o = options; o->name; o++)
+        if (takes(c, o->name))
+            names[n++] = o->name;
+    near = smg_nearest(word, names);
+    if (!near)
+        return bad(c, "unknown option", word);
+    fprintf(stderr, "smartgen %s: unknown option '%s'; did you mean '--%s'?\n", c->name, word, near);
+    return SMG_ERR_INVALID;
+}
+
+/* Finds --name, --name=value or -x; *value is the part after '=' or NULL. */
+static const struct smg_option *find(const struct smg_command *c, const char *word, const char **value)
+{
+    const char *equals = strchr(word, '=');
+    size_t n = equals ? (size_t)(equals - word) : strlen(word);
+
+    *value = NULL;
+    for (const struct smg_option *o = options; o->name; o++) {
+        if (!takes(c, o->name))
+            continue;
+        if (word[1] != '-' && word[1] == o->letter && o->letter && !word[2])
+            return o;
+        if (word[1] == '-' && n - 2 == strlen(o->name) && !strncmp(word + 2, o->name, n - 2)) {
+            *value = equals ? equals + 1 : NULL;
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static int number(const struct smg_command *c, const char *text, double low, double high, double *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtod(text, &end);
+    if (end == text || *end || errno || !(*out >= low && *out <= high))
+        return bad(c, "expected a number in its range, found", text);
+    return SMG_OK;
+}
+
+static int set(const struct smg_command *c, const struct smg_option *o, const char *value, struct smg_args *a, int *help)
+{
+    double x;
+    int status = SMG_OK;
+
+    if (!strcmp(o->name, "set")) {
+        if (a->n_sets == sizeof a->sets / sizeof a->sets[0])
+            return bad(c, "too many --set, at", value);
+        a->sets[a->n_sets++] = value;
+    } else if (!strcmp(o->name, "jobs")) {
+        status = number(c, value, 1, 1024, &x);
+        a->jobs = status ? 1 : (unsigned long)x;
+    } else if (!strcmp(o->name, "timeout")) {
+        status = number(c, value, 0.1, 86400, &a->timeout_s);
+    } else {
+        const struct {
+            const char *name;
+            const char **text;
+            int *flag;
+        } plain[] = {{"output", &a->output, NULL}, {"engine", &a->engine, NULL}, {"role", &a->role, NULL},
+                     {"fabric", &a->fabric, NULL}, {"device", &a->device, NULL}, {"timeline", NULL, &a->timeline},
+                     {"json", NULL, &a->json},     {"quiet", NULL, &a->quiet},   {"help", NULL, help}};
+        for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
+            if (strcmp(o->name, plain[i].name))
+                continue;
+            if (plain[i].text)
+                *plain[i].text = value;
+            else
+                *plain[i].flag = 1;
+        }
+    }
+    return status;
+}
+
+static int check_operands(const struct smg_command *c, const struct smg_args *a)
+{
+    if (a->n_operands < c->min_operands)
+        return bad(c, "missing operand:", c->usage);
+    if (a->n_operands > c->max_operands)
+        return bad(c, "unexpected operand", a->operand[c->max_operands]);
+    return SMG_OK;
+}
+
+int smg_args_parse(const struct smg_command *c, int argc, char **argv, struct smg_args *out, int *help)
+{
+    size_t n = 0;
+    int plain = 0, status = SMG_OK;
+
+    memset(out, 0, sizeof *out);
+    out->jobs = 1;
+    out->timeout_s = 30;
+    for (int i = 0; i < argc && !status; i++) {
+        const struct smg_option *o;
+        const char *value;
+        if (plain || argv[i][0] != '-' || !argv[i][1]) {
+            argv[n++] = argv[i]; /* operands move to the front */
+            continue;
+        }
+        if (!strcmp(argv[i], "--")) {
+            plain = 1;
+            continue;
+        }
+        o = find(c, argv[i], &value);
+        if (!o)
+            return bad_option(c, argv[i]);
+        if (!o->value && value)
+            return bad(c, "this option takes no value:", argv[i]);
+        if (o->value && !value && ++i == argc)
+            return bad(c, "value missing after", argv[i - 1]);
+        status = set(c, o, o->value && !value ? argv[i] : value, out, help);
+    }
+    out->operand = (const char *const *)argv;
+    out->n_operands = n;
+    return status || *help ? status : check_operands(c, out);
+}
+
+/* ---- What commands share ---- */
+
+int smg_cli_fail(int status, const struct smg_diag *diag)
+{
+    fprintf(stderr, "smartgen: %s\n", diag && diag->text[0] ? diag->text : smg_status_string(status));
+    switch (status) {
+    case SMG_ERR_INVALID:
+    case SMG_ERR_RANGE:
+    case SMG_ERR_NOT_FOUND:
+    case SMG_ERR_PARSE:
+    case SMG_ERR_UNSUPPORTED:
+    case SMG_ERR_IO:
+        return SMG_EXIT_USAGE;
+    default:
+        return SMG_EXIT_FAILED;
+    }
+}
+
+int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w)
+{
+    const char *sets[258];
+    size_t n = a->n_sets;
+    struct smg_diag diag = {""};
+    int status;
+
+    memcpy(sets, a->sets, n * sizeof sets[0]);
+    if (extra_set)
+        sets[n++] = extra_set;
+    status = smg_scenario_load(a->n_operands ? a->operand[0] : NULL, sets, n, s, &diag);
+    if (!status)
+        status = smg_world_load(s, w, &diag);
+    if (status)
+        return smg_cli_fail(status, &diag);
+    if (w->over_length)
+        fprintf(stderr, "smartgen: warning: %u of %u prompts are longer than the model's %u positions\n", w->over_length, w->n_requests,
+                w->model.max_positions);
+    return 0;
+}

@@ -1,0 +1,168 @@
+#include "core/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/rank.h"
+#include "core/scheme.h"
+#include "core/selection.h"
+#include "core/status.h"
+
+static uint32_t at_least_one(double x)
+{
+    return x < 1 ? 1 : (uint32_t)(x + 0.5);
+}
+
+static void representative(const struct smg_world *w, struct smg_request_spec *r, struct smg_plan *p)
+{
+    double prompt = 0, output = 0, hit = 0, n = w->n_requests;
+
+    for (uint32_t i = 0; i < w->n_requests; i++) {
+        prompt += w->requests[i].prompt_tokens / n;
+        output += w->requests[i].output_tokens / n;
+        hit += w->requests[i].hit_tokens / n;
+    }
+    r->arrival_s = 0;
+    r->prompt_tokens = p->prompt_tokens = at_least_one(prompt);
+    r->output_tokens = p->output_tokens = at_least_one(output);
+    r->hit_tokens = (uint32_t)hit < r->prompt_tokens ? (uint32_t)hit : r->prompt_tokens - 1;
+}
+
+static double rate(const struct smg_world *w)
+{
+    double span = w->n_requests ? w->requests[w->n_requests - 1].arrival_s : 0;
+
+    return w->scenario.workload.kind == SMG_WORKLOAD_BATCH || span <= 0 ? NAN : w->n_requests / span;
+}
+
+/* Requests in transition at once on one decode NIC: all that start together in a batch; else Little's law over prefill and transfer,
+ * at least one. */
+static uint32_t sharers(const struct smg_world *w, double tp_s, double alone_s)
+{
+    double lambda = rate(w), together = w->n_requests < w->prefill_instances ? w->n_requests : w->prefill_instances;
+
+    if (isnan(lambda))
+        return at_least_one(ceil(together / w->scenario.decode.nodes));
+    return at_least_one(lambda / w->scenario.decode.nodes * (tp_s + alone_s));
+}
+
+/* Expected share of selected entries that are not in the Kr set: importance-weighted, over the layers that select. */
+static int ratio(const struct smg_world *w, const struct smg_features *f, const struct smg_grid *g, struct smg_plan *p)
+{
+    struct smg_rank_input in = {g, w->importance, w->scenario.seed, 0};
+    const struct smg_rank_type *type = smg_rank_find(f->ranking);
+    float *weight = malloc(g->blocks * sizeof *weight);
+    struct smg_rank *rank = NULL;
+    double absent = 0;
+    uint32_t layers = 0;
+    int status = weight && type ? smg_rank_create(type, &in, &rank) : SMG_ERR_NOMEM;
+
+    for (uint32_t l = 0; l < w->model.layers && !status; l++) {
+        double all = 0, missing = 0;
+        if (!smg_model_layer_selects(&w->model, l))
+            continue;
+        if (w->importance)
+            smg_importance_resample(w->importance, smg_importance_group(w->importance, g->tokens), l, g->blocks, weight);
+        for (uint32_t m = 0; m < g->blocks; m++) {
+            double x = (w->importance ? weight[m] : 1) * smg_grid_range_tokens(g, l, m, 1);
+            all += x;
+            missing += rank->position[(size_t)l * rank->blocks + m] >= p->budget.kr_blocks ? x : 0;
+        }
+        absent += all > 0 ? missing / all : 0;
+        layers++;
+    }
+    if (!status)
+        p->on_demand_ratio = layers ? absent / layers : 0;
+    for (uint32_t i = 0; !status && i < rank->total; i++) {
+        uint64_t bytes = smg_grid_range_bytes(g, rank->order[i].layer, rank->order[i].block, 1);
+        if (i < p->budget.kr_blocks)
+            p->proactive_bytes += bytes;
+        else
+            p->speculative_bytes += bytes;
+    }
+    smg_rank_unref(rank);
+    free(weight);
+    return status;
+}
+
+/* One decode step of the batch with a share `remote` of the selected entries on the prefill nodes. */
+static double step_s(const struct smg_world *w, const struct smg_features *f, const struct smg_plan *p, double remote, double *lane_s)
+{
+    const struct smg_model *m = &w->model;
+    uint32_t node = smg_world_node(w, 1 + w->prefill_instances);
+    double lane = 1 / smg_world_gather_Bps(w, node) + 1 / w->decode_gpu.pcie_Bps, link = smg_world_link_Bps(w, node), sum = 0, own = 0;
+
+    for (uint32_t l = 0; l < m->layers; l++) {
+        int selects = smg_model_layer_selects(m, l), last = l + 1 == m->layers;
+        uint64_t entries = (uint64_t)m->kv_heads * p->batch *
+                           (selects ? smg_selection_k(w, p->prompt_tokens) : smg_model_layer_tokens(m, l, p->prompt_tokens));
+        double bytes = (double)(entries * smg_model_entry_bytes(m)), far = selects ? remote * bytes / link : 0;
+        double near = (selects && f->parallel ? 1 - remote : 1) * bytes * lane, ffn = smg_cost_ffn_s(w, p->batch, last);
+        double lanes = f->parallel ? fmax(near, far) : near + far;
+        own += near;
+        sum += smg_cost_attention_s(w, entries) + (l ? fmax(lanes, smg_cost_ffn_s(w, p->batch, 0)) : lanes) + (last ? ffn : 0);
+    }
+    *lane_s = own;
+    return sum;
+}
+
+/* Time from the start of prefill until decode may start: `05` 10 (4), c + (L-1) max(c, x) + x, with x the wire time of one layer's share. */
+static double ready_s(const struct smg_world *w, const struct smg_plan *p)
+{
+    double link = smg_world_link_Bps(w, smg_world_node(w, 1 + w->prefill_instances)) / p->sharers, L = w->model.layers;
+    double c = p->budget.tp_s / L, window_bytes = p->budget.full ? (double)p->budget.kv_bytes : (double)p->budget.metadata_bytes;
+    double x = window_bytes / L / link;
+
+    if (w->scenario.decode_start == SMG_START_PUSHED && !p->budget.full)
+        x = (double)(p->proactive_bytes + p->budget.metadata_bytes) / L / link;
+    return c + (L - 1) * fmax(c, x) + x;
+}
+
+static void utilisation(const struct smg_world *w, struct smg_plan *p, double lane_s)
+{
+    double lambda = rate(w), sent = (double)(p->budget.metadata_bytes + p->proactive_bytes);
+    uint32_t decode_node = w->scenario.prefill.nodes;
+
+    p->prefill_gpu = lambda * p->budget.tp_s / w->prefill_instances;
+    p->prefill_link = lambda * sent / (smg_world_link_Bps(w, 0) * w->scenario.prefill.nodes);
+    p->decode_link = lambda * sent / (smg_world_link_Bps(w, decode_node) * w->scenario.decode.nodes);
+    /* The part of a step that grows with the batch is what a request uses of its instance; the rest is shared. */
+    p->decode_lane = lambda * (p->output_tokens - 1) * lane_s / p->batch / w->decode_instances;
+}
+
+int smg_plan_make(const struct smg_world *w, struct smg_plan *p)
+{
+    struct smg_request_spec r;
+    struct smg_features f;
+    struct smg_grid g;
+    double lane_s, alone_s, wait;
+    int status;
+
+    memset(p, 0, sizeof *p);
+    w->scheme->features(&w->scenario, &f);
+    representative(w, &r, p);
+    smg_grid_init(&g, &w->model, r.prompt_tokens, w->scenario.blocks_per_layer, w->scenario.min_block_tokens);
+    p->kv_bytes_per_token = smg_model_token_bytes(&w->model);
+    alone_s = (double)smg_model_prompt_bytes(&w->model, r.prompt_tokens) / smg_world_link_Bps(w, w->scenario.prefill.nodes);
+    p->sharers = sharers(w, smg_cost_prefill_s(w, &r), alone_s);
+    smg_budget_decide(w, &r, w->scenario.prefill.nodes, p->sharers, &p->budget);
+    status = ratio(w, &f, &g, p);
+    if (status)
+        return status;
+    if (!f.speculative)
+        p->speculative_bytes = 0;
+    p->batch = at_least_one((double)w->n_requests / w->decode_instances);
+    if (p->batch > w->scenario.decode_max_batch)
+        p->batch = w->scenario.decode_max_batch;
+    if (w->scenario.workload.kind != SMG_WORKLOAD_BATCH)
+        p->batch = 1;
+    p->ttft_s = p->budget.tp_s;
+    wait = ready_s(w, p) - p->ttft_s;
+    p->ttst_s = (wait > 0 ? wait : 0) + step_s(w, &f, p, p->on_demand_ratio, &lane_s);
+    p->tbt_s = step_s(w, &f, p, f.speculative ? 0 : p->on_demand_ratio, &lane_s);
+    p->on_demand_bytes_step = (uint64_t)(p->on_demand_ratio * smg_model_selecting_layers(&w->model) * w->model.kv_heads *
+                                         smg_selection_k(w, r.prompt_tokens) * (double)smg_model_entry_bytes(&w->model));
+    utilisation(w, p, lane_s);
+    return SMG_OK;
+}

@@ -1,0 +1,28 @@
+/* Closed forms: what a run will look like, before anything runs. One representative request (the workload's mean prompt), all requests of a
+ * batch alike, no contention beyond the shares stated here (docs/model.md, "Plan"). */
+#ifndef SMG_CORE_PLAN_H
+#define SMG_CORE_PLAN_H
+
+#include <stdint.h>
+
+#include "core/cost.h"
+#include "core/world.h"
+
+struct smg_plan {
+    uint32_t prompt_tokens, output_tokens; /* representative request */
+    uint32_t sharers;                /* requests in transition on one decode NIC */
+    uint32_t batch;                  /* requests decoded together */
+    uint64_t kv_bytes_per_token;
+    struct smg_budget_result budget; /* tp_s, tt_s, window, metadata, Kr raw and clipped */
+    uint64_t proactive_bytes;        /* of the Kr set */
+    uint64_t on_demand_bytes_step;   /* per request and decode step, right after hand-off */
+    uint64_t speculative_bytes;      /* what is left for the trickle */
+    double on_demand_ratio;          /* expected, with the Kr set present */
+    double ttft_s, ttst_s, tbt_s;
+    /* Share of each pool's capacity that the workload asks for; NAN for a batch, which has no rate. */
+    double prefill_gpu, prefill_link, decode_link, decode_lane;
+};
+
+int smg_plan_make(const struct smg_world *w, struct smg_plan *out);
+
+#endif

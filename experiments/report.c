@@ -1,0 +1,80 @@
+/* The page: a template of the plots folder with its {{places}} filled. */
+#include "experiments/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiments/figures.h"
+#include "experiments/files.h"
+#include "experiments/report_priv.h"
+#include "experiments/run_priv.h"
+#include "traces/text.h"
+
+enum { TEMPLATE_BYTES_MAX = 1 << 20 };
+
+static int fill(FILE *f, const struct smg_report *r, const char *name, size_t length, struct smg_diag *diag)
+{
+    for (const struct smg_report_part *p = smg_report_parts; p->name; p++)
+        if (strlen(p->name) == length && !strncmp(p->name, name, length))
+            return p->print(f, r, diag);
+    return smg_diag_set(diag, SMG_ERR_PARSE, "report.html: no part is called '%.*s'", (int)(length < 60 ? length : 60), name);
+}
+
+static int render(FILE *f, const struct smg_report *r, const char *template, struct smg_diag *diag)
+{
+    const char *at = template, *open;
+    int status = SMG_OK;
+
+    while (!status && (open = strstr(at, "{{"))) {
+        const char *close = strstr(open, "}}");
+        if (!close)
+            return smg_diag_set(diag, SMG_ERR_PARSE, "report.html: '{{' without '}}'");
+        fwrite(at, 1, (size_t)(open - at), f);
+        status = fill(f, r, open + 2, (size_t)(close - open - 2), diag);
+        at = close + 2;
+    }
+    fputs(at, f);
+    return status;
+}
+
+static int write_page(const struct smg_outdir *o, const struct smg_report *r, const char *template, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX];
+    FILE *f = NULL;
+    int status = smg_outdir_file(o, "report.html", path);
+
+    if (!status)
+        status = smg_output_open(path, &f, diag);
+    if (status)
+        return status;
+    status = render(f, r, template, diag);
+    return smg_output_close(f, path, status, diag);
+}
+
+int smg_report_write(const char *out_dir, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX], *template = NULL;
+    struct smg_report r;
+    struct smg_outdir o;
+    size_t bytes;
+    int status = smg_report_load(out_dir, &r, diag);
+
+    if (status)
+        return status;
+    status = smg_path_join(smg_plots_dir(), "report.html", path);
+    if (status)
+        return smg_diag_set(diag, status, "%s: name is too long", smg_plots_dir());
+    status = smg_file_read(path, TEMPLATE_BYTES_MAX, &template, &bytes, diag);
+    if (status)
+        return status;
+    status = smg_outdir_begin(out_dir, &o, diag);
+    if (status)
+        goto free_template;
+    status = write_page(&o, &r, template, diag);
+    if (!status)
+        status = smg_outdir_add(&o, diag);
+    smg_outdir_abort(&o);
+free_template:
+    free(template);
+    return status;
+}
