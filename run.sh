@@ -19,13 +19,16 @@ main_job() {
     local scheme
     for scheme in $SCHEMES; do
         smg_loud "simulation, scheme $scheme" \
-            smartgen sim experiments/default.yaml --set scheme="$scheme" -o "$OUT/sim/$scheme"
+            smartgen sim experiments/default.yaml --set scheme="$scheme" -o "$OUT/sim-$scheme"
     done
     for scheme in $SCHEMES; do
-        smg_loud "small scenario emulated, scheme $scheme" \
-            smartgen emu experiments/emu-small.yaml --set scheme="$scheme" -o "$OUT/emu-small/$scheme/emu"
+        smg_loud "small scenario on the transfer engine, scheme $scheme" \
+            smartgen emu experiments/emu-small.yaml --set scheme="$scheme" -o "$OUT/emu-$scheme"
         smg_loud "small scenario simulated, scheme $scheme" \
-            smartgen sim experiments/emu-small.yaml --set scheme="$scheme" -o "$OUT/emu-small/$scheme/sim"
+            smartgen sim experiments/emu-small.yaml --set scheme="$scheme" -o "$OUT/emu-sim-$scheme"
+    done
+    for scheme in $SCHEMES; do
+        smg_loud "replay, scheme $scheme" sh -c "for d in sim emu emu-sim; do '$SMG_TOP/$BUILD/smartgen' replay '$OUT'/\$d-$scheme; done"
     done
     smg_loud "figure 11 and report" smartgen figures fig11 -j "$SMG_JOBS" -o "$OUT"
     echo "report: $OUT/report.html"
