@@ -161,8 +161,8 @@ enum smg_purpose {
     SMG_FOR_LOCAL_COPY,      /* local lane: staging -> GPU */
     SMG_FOR_REMOTE_RECV,
     SMG_FOR_REMOTE_COPY,     /* no GDR: landed remote entries -> GPU */
-    SMG_FOR_SCATTER,         /* serial on demand: reply -> KV pool */
-    SMG_FOR_KEEP,            /* KV reuse: fetched entries -> host pool, background */
+    SMG_FOR_SCATTER,         /* KV reuse, serial on demand: landed reply -> host pool by the CPU, background */
+    SMG_FOR_KEEP,            /* KV reuse: fetched entries, GPU -> host pool, background */
     SMG_FOR_DISPATCH         /* router: end of a burst of simultaneous arrivals */
 };
 

@@ -4,8 +4,8 @@
  *   attention(s) starts when its KV is there and ffn(s-1) is done; beside it run select(s+1) and the idle notes (speculative grants);
  *   when attention(s) and select(s+1) are done, split(s+1) drives the two lanes, which overlap with ffn(s).
  * Lanes of a stage: local = gather + host-to-device copy of the whole batch; remote = one index message and one reply per request.
- * With on_demand.parallel off the lanes are serial: replies land in host memory, are scattered into the pool, and then everything
- * selected is gathered and copied.
+ * With on_demand.parallel off the lanes are serial: replies land in host memory, then the local entries are gathered beside them, and
+ * everything selected is copied. Fetched entries go to the pool only when they are kept (KV reuse), in the background.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -207,18 +207,21 @@ static struct smg_action *lane_action(struct decode *d, struct smg_actions *out,
     return act;
 }
 
-/* Local lane: one gather and one copy for the whole batch, in series. */
-static int begin_local(struct decode *d, uint64_t entries, struct smg_actions *out)
+/* Local lane: one gather and one copy for the whole batch, in series. Serial replies lie in host memory and join the copy. */
+static int begin_local(struct decode *d, struct smg_actions *out)
 {
+    uint64_t entries = d->lane_local + (d->base.features.parallel ? 0 : d->lane_remote);
     struct smg_action *act;
-    uint32_t gather;
+    uint32_t gather = 0;
 
     if (!entries)
         return SMG_OK;
-    act = lane_action(d, out, SMG_ACT_GATHER, SMG_LANE_CPU_GATHER, SMG_FOR_LOCAL_GATHER, 0, entries);
-    if (!act)
-        return SMG_ERR_NOMEM;
-    gather = act->op;
+    if (d->lane_local) {
+        act = lane_action(d, out, SMG_ACT_GATHER, SMG_LANE_CPU_GATHER, SMG_FOR_LOCAL_GATHER, 0, d->lane_local);
+        if (!act)
+            return SMG_ERR_NOMEM;
+        gather = act->op;
+    }
     act = lane_action(d, out, SMG_ACT_COPY, SMG_LANE_H2D, SMG_FOR_LOCAL_COPY, 0, entries);
     if (!act)
         return SMG_ERR_NOMEM;
@@ -291,10 +294,8 @@ static int splits_complete(struct decode *d, struct smg_actions *out)
 {
     int status = SMG_OK;
 
-    if (d->base.features.parallel)
-        status = begin_local(d, d->lane_local, out);
-    else if (!d->remotes_left)
-        status = begin_local(d, d->lane_local + d->lane_remote, out);
+    if (d->base.features.parallel || !d->remotes_left)
+        status = begin_local(d, out);
     return status ? status : lanes_progress(d, out);
 }
 
@@ -316,14 +317,16 @@ static int on_split(struct decode *d, const struct smg_event *e, struct smg_acti
     return d->splits_left ? SMG_OK : splits_complete(d, out);
 }
 
-/* Fetched entries are copied to the host pool in the background. */
+/* Fetched entries go to the host pool in the background: from the GPU, or by the CPU from where a serial reply landed. */
 static int begin_keep(struct decode *d, struct seat *s, const struct smg_event *e, struct smg_actions *out)
 {
+    int serial = !d->base.features.parallel;
     struct smg_action *act;
 
-    if (!d->base.features.reuse || !d->base.features.parallel)
+    if (!d->base.features.reuse)
         return SMG_OK;
-    act = lane_action(d, out, SMG_ACT_COPY, SMG_LANE_D2H, SMG_FOR_KEEP, s->request, e->entries);
+    act = lane_action(d, out, serial ? SMG_ACT_GATHER : SMG_ACT_COPY, serial ? SMG_LANE_CPU_GATHER : SMG_LANE_D2H,
+                      serial ? SMG_FOR_SCATTER : SMG_FOR_KEEP, s->request, e->entries);
     if (!act)
         return SMG_ERR_NOMEM;
     act->step = e->step;
@@ -336,7 +339,7 @@ static int remote_arrived(struct decode *d, struct smg_actions *out)
 {
     d->remotes_left--;
     if (!d->base.features.parallel && !d->remotes_left && !d->splits_left)
-        if (begin_local(d, d->lane_local + d->lane_remote, out))
+        if (begin_local(d, out))
             return SMG_ERR_NOMEM;
     return lanes_progress(d, out);
 }
@@ -348,12 +351,9 @@ static int on_reply(struct decode *d, struct seat *s, const struct smg_event *e,
     s->on_demand_bytes += e->bytes;
     if (begin_keep(d, s, e, out))
         return SMG_ERR_NOMEM;
-    if (d->base.features.parallel && d->base.world->scenario.gdr)
+    if (!d->base.features.parallel || d->base.world->scenario.gdr)
         return remote_arrived(d, out);
-    if (d->base.features.parallel)
-        act = lane_action(d, out, SMG_ACT_COPY, SMG_LANE_H2D, SMG_FOR_REMOTE_COPY, s->request, e->entries);
-    else
-        act = lane_action(d, out, SMG_ACT_GATHER, SMG_LANE_CPU_GATHER, SMG_FOR_SCATTER, s->request, e->entries);
+    act = lane_action(d, out, SMG_ACT_COPY, SMG_LANE_H2D, SMG_FOR_REMOTE_COPY, s->request, e->entries);
     if (!act)
         return SMG_ERR_NOMEM;
     act->step = e->step;
@@ -725,8 +725,8 @@ static int on_op_done(struct decode *d, const struct smg_event *e, struct smg_ac
         s = seat_find(d, e->request);
         return s ? on_reply(d, s, e, out) : SMG_ERR_PROTOCOL;
     case SMG_FOR_REMOTE_COPY:
-    case SMG_FOR_SCATTER:
         return remote_arrived(d, out);
+    case SMG_FOR_SCATTER:
     case SMG_FOR_KEEP:
         s = seat_find(d, e->request);
         if (!s)

@@ -214,6 +214,12 @@ static struct place in_pool(const struct smg_process *p, const struct smg_decode
     return (struct place){base + k, base + v};
 }
 
+/* Replies land on the device with GPUDirect, in host memory without, and always there when they are fetched serially. */
+static int lands_on_device(const struct smg_process *p)
+{
+    return p->world->scenario.gdr && p->features.parallel;
+}
+
 enum move {
     POOL_TO_STAGING,     /* local gather */
     STAGING_TO_DEVICE,   /* host-to-device copy of the local part */
@@ -225,7 +231,7 @@ static void move_entry(struct smg_process *p, struct smg_decode_data *d, enum mo
 {
     int32_t token = d->ids[(size_t)h * d->row_cap + j];
     struct place pool = in_pool(p, d, h, (uint32_t)token), staging = in_rows(p, d, d->staging, h, j), device = in_rows(p, d, d->device, h, j);
-    struct place from = move == POOL_TO_STAGING ? pool : move == LANDED_TO_POOL && p->world->scenario.gdr ? device : staging;
+    struct place from = move == POOL_TO_STAGING ? pool : move == LANDED_TO_POOL && lands_on_device(p) ? device : staging;
     struct place to = move == POOL_TO_STAGING ? staging : move == LANDED_TO_POOL ? pool : device;
 
     memcpy(to.k, from.k, d->layout.half_bytes);
@@ -244,32 +250,23 @@ static void move_rows(struct smg_process *p, struct smg_decode_data *d, enum mov
                 move_entry(p, d, move, h, j);
 }
 
-/* A reply that was received whole: (all K, all V) of the remote entries in row order, to their places. to_pool: the serial path, after which
- * every entry is local. */
-static void spread_reply(struct smg_process *p, struct smg_decode_data *d, int to_pool)
+/* A reply that was received whole, (all K, all V) of the remote entries in row order, goes to its places in the rows. */
+static void spread_reply(struct smg_process *p, struct smg_decode_data *d)
 {
-    uint64_t half = d->layout.half_bytes, n = 0, at = 0;
+    uint64_t half = d->layout.half_bytes, area = lands_on_device(p) ? d->device : d->staging, n = 0, at = 0;
     const uint8_t *reply = smg_process_at(p, d->reply);
 
     for (uint32_t h = 0; h < d->layout.heads; h++)
         n += d->row_remote[h];
     for (uint32_t h = 0; h < d->layout.heads; h++) {
         for (uint32_t j = 0; j < d->row[h]; j++) {
-            size_t cell = (size_t)h * d->row_cap + j;
-            struct place to;
-            if (!d->remote[cell])
+            struct place to = in_rows(p, d, area, h, j);
+            if (!d->remote[(size_t)h * d->row_cap + j])
                 continue;
-            to = to_pool ? in_pool(p, d, h, (uint32_t)d->ids[cell])
-                         : in_rows(p, d, p->world->scenario.gdr ? d->device : d->staging, h, j);
             memcpy(to.k, reply + at * half, half);
             memcpy(to.v, reply + (n + at) * half, half);
             at++;
-            if (to_pool && p->features.reuse)
-                smg_ledger_keep(d->ledger, d->layer, h, (uint32_t)d->ids[cell]);
-            d->remote[cell] = (uint8_t)!to_pool;
         }
-        if (to_pool)
-            d->row_remote[h] = 0;
     }
 }
 
@@ -291,13 +288,13 @@ int smg_decode_move(struct smg_process *p, struct smg_op *op)
         return SMG_OK;
     case SMG_FOR_LOCAL_COPY:
         move_batch(p, STAGING_TO_DEVICE);
+        if (!p->features.parallel)
+            move_batch(p, REMOTE_TO_DEVICE);
         return SMG_OK;
     case SMG_FOR_REMOTE_COPY:
         move_rows(p, d, REMOTE_TO_DEVICE);
         return SMG_OK;
     case SMG_FOR_SCATTER:
-        spread_reply(p, d, 1);
-        return SMG_OK;
     case SMG_FOR_KEEP:
         move_rows(p, d, LANDED_TO_POOL);
         return SMG_OK;
@@ -317,7 +314,7 @@ int smg_decode_receive(struct smg_process *p, struct smg_op *op)
     int status = smg_reply_plan(p, d->row_remote, stride, d->layout.heads * stride, &plan);
 
     if (smg_reply_scattered(p))
-        area = p->world->scenario.gdr ? d->device : d->staging;
+        area = lands_on_device(p) ? d->device : d->staging;
     op->phase = plan.n_receives;
     for (uint32_t i = 0; !status && i < plan.n_receives; i++) {
         struct smg_piece piece[64];
@@ -336,8 +333,8 @@ int smg_decode_received(struct smg_process *p, struct smg_op *op)
 {
     struct smg_decode_data *d = p->decode[op->action.request];
 
-    if (p->features.parallel && !p->features.reorder)
-        spread_reply(p, d, 0);
+    if (!smg_reply_scattered(p))
+        spread_reply(p, d);
     p->stats.received_bytes[SMG_PATH_ON_DEMAND] += op->action.bytes;
     return SMG_OK;
 }

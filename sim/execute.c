@@ -232,7 +232,7 @@ int smg_sim_op_phase(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     case SMG_ACT_SEND:
         return wire_done(s, instance, op);
     default:
-        if (a->purpose == SMG_FOR_KEEP || (a->purpose == SMG_FOR_SCATTER && s->features.reuse))
+        if (a->purpose == SMG_FOR_KEEP || a->purpose == SMG_FOR_SCATTER)
             keep(s, a);
         return op_done(s, instance, op);
     }
