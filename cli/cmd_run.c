@@ -160,6 +160,13 @@ static void recorder_abort(struct recorder *rec)
         smg_outdir_abort(&rec->dir);
 }
 
+/* Nothing ran: there is no place for the records. */
+static int refuse(struct recorder *rec, int status, const struct smg_diag *diag)
+{
+    recorder_abort(rec);
+    return smg_cli_fail(status, diag);
+}
+
 /* The end of sim and emu: what the run said comes before what writing said. */
 static int finish(struct recorder *rec, const struct smg_run *run, const struct smg_args *a, int status, const struct smg_diag *run_diag)
 {
@@ -188,7 +195,9 @@ static int simulate(const struct smg_args *a, const struct smg_world *w, const s
     struct smg_run run = {w, NULL, NULL, "sim", engine->name, a->n_operands ? a->operand[0] : NULL};
     int status = recorder_open(&rec, a->output, &w->scenario, 1, &diag), code;
 
-    if (!status && (rec.logging || rec.timeline))
+    if (status)
+        return refuse(&rec, status, &diag);
+    if (rec.logging || rec.timeline)
         status = smg_recorder_observer(rec.logging ? &rec.log : NULL, rec.timeline, &observer);
     if (!status)
         status = smg_selection_create(w, &selection);
@@ -311,13 +320,14 @@ static int emulate(const struct smg_args *a, const struct smg_world *w)
 
     memset(&records, 0, sizeof records);
     memset(&stats, 0, sizeof stats);
+    if (status)
+        return refuse(&rec, status, &diag);
     if (rec.active && wants_log(&w->scenario)) {
         config.observe = observe;
         config.observed = observed;
         config.arg = &rec;
     }
-    if (!status)
-        status = smg_emu_run(w, &config, &records, &stats, &diag);
+    status = smg_emu_run(w, &config, &records, &stats, &diag);
     if (!status && config.observe)
         status = join_logs(&rec, smg_world_instances(w), &diag);
     if (records.request && (!status || !config.observe)) {

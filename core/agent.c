@@ -57,7 +57,7 @@ const struct smg_records *smg_agent_records(const struct smg_agent *a)
 
 void smg_agent_grid(const struct smg_agent *a, uint32_t prompt_tokens, struct smg_grid *out)
 {
-    smg_grid_init(out, &a->world->model, prompt_tokens, a->world->scenario.blocks_per_layer, a->world->scenario.min_block_tokens);
+    smg_scheme_grid(a->world, prompt_tokens, out);
 }
 
 /* Requests share a ranking when nothing in it depends on the request: same block count, same length group, and same length too where a

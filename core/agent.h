@@ -171,7 +171,8 @@ enum smg_action_flag {
 };
 
 enum smg_item_flag {
-    SMG_ITEM_FULL = 1u       /* SPLIT: this request is in mode full, everything is local and no mask is read */
+    SMG_ITEM_FULL = 1u,      /* SPLIT: this request is in mode full, everything is local and no mask is read */
+    SMG_ITEM_PRESENT = 2u    /* SPLIT: no selector, everything that is present is used */
 };
 
 /* A piece of an action. WRITE of blocks: [first, first+count) of `layer`. WRITE of metadata: bytes [first, first+count) of that layer's
@@ -200,7 +201,7 @@ struct smg_action {
     uint64_t bytes;                  /* payload */
     uint64_t mask_bytes;             /* mask traffic of a WRITE, beside bytes */
     uint64_t entries;                /* GATHER, RECV, REPLY: KV entries moved */
-    double duration_s;               /* COMPUTE, SPLIT, TIMER */
+    double duration_s;               /* COMPUTE, SPLIT, TIMER; GATHER, SEND: fixed time beside the transfer */
     struct smg_message msg;          /* SEND */
 };
 

@@ -81,10 +81,10 @@ void smg_budget_decide(const struct smg_world *w, const struct smg_request_spec 
     struct smg_grid grid;
 
     w->scheme->features(&w->scenario, &features);
-    smg_grid_init(&grid, &w->model, r->prompt_tokens, w->scenario.blocks_per_layer, w->scenario.min_block_tokens);
+    smg_scheme_grid(w, r->prompt_tokens, &grid);
     out->total_blocks = smg_grid_total_blocks(&grid);
     out->dense_blocks = smg_grid_dense_blocks(&grid);
-    out->kv_bytes = smg_model_prompt_bytes(&w->model, r->prompt_tokens);
+    out->kv_bytes = smg_grid_total_bytes(&grid);
     out->metadata_bytes = features.metadata ? metadata_bytes(w, r->prompt_tokens) : 0;
     out->tp_s = smg_cost_prefill_s(w, r);
     out->tt_s = (double)out->kv_bytes / Bps;

@@ -12,6 +12,7 @@
 
 #include "core/agent_priv.h"
 #include "core/cost.h"
+#include "core/hack.h"
 #include "core/selection.h"
 #include "core/split.h"
 
@@ -167,6 +168,24 @@ static double split_s(const struct decode *d, const struct stage *st)
     return 9 * entries / Bps;
 }
 
+static int start_attention(struct decode *d, struct smg_actions *out);
+
+/* Codes on the GPU need no lanes. */
+static int begin_on_gpu(struct decode *d, uint32_t stage, struct smg_actions *out)
+{
+    d->lane_stage = stage;
+    d->splits_left = d->remotes_left = d->copies_left = 0;
+    d->lanes_done = 1;
+    return start_attention(d, out);
+}
+
+static uint16_t split_flags(const struct decode *d, const struct seat *s)
+{
+    if (s->mode == SMG_MODE_FULL)
+        return SMG_ITEM_FULL;
+    return d->base.features.attend_present ? SMG_ITEM_PRESENT : 0;
+}
+
 static int begin_split(struct decode *d, uint32_t stage, struct smg_actions *out)
 {
     const struct stage *st = &d->stage[stage];
@@ -186,7 +205,7 @@ static int begin_split(struct decode *d, uint32_t stage, struct smg_actions *out
     }
     for (uint32_t i = 0; i < d->n_batch && !status; i++) {
         const struct seat *s = d->batch[i];
-        struct smg_item item = {s->request, st->layer_lo, s->mode == SMG_MODE_FULL ? SMG_ITEM_FULL : 0, 0, s->tokens};
+        struct smg_item item = {s->request, st->layer_lo, split_flags(d, s), 0, s->tokens};
         status = smg_actions_item(out, &item);
     }
     return status;
@@ -278,8 +297,6 @@ static int begin_remote(struct decode *d, struct seat *s, uint64_t remote, struc
     return SMG_OK;
 }
 
-static int start_attention(struct decode *d, struct smg_actions *out);
-
 /* Called whenever a piece of the lanes is complete. */
 static int lanes_progress(struct decode *d, struct smg_actions *out)
 {
@@ -299,20 +316,22 @@ static int splits_complete(struct decode *d, struct smg_actions *out)
     return status ? status : lanes_progress(d, out);
 }
 
+/* Entries that are absent are fetched, or left out where the scheme evicts. */
 static int on_split(struct decode *d, const struct smg_event *e, struct smg_actions *out)
 {
     struct seat *s = seat_find(d, e->request);
+    uint64_t remote = d->base.features.evict ? 0 : e->entries_remote;
 
     if (!s || !d->running || !d->splits_left || e->layer_lo != d->stage[d->lane_stage].layer_lo)
         return SMG_ERR_PROTOCOL;
     d->splits_left--;
     d->lane_local += e->entries_local;
-    d->lane_remote += e->entries_remote;
+    d->lane_remote += remote;
     if (d->stage[d->lane_stage].selects) {
         s->step_selected += e->entries_local + e->entries_remote;
-        s->step_remote += e->entries_remote;
+        s->step_remote += remote;
     }
-    if (e->entries_remote && begin_remote(d, s, e->entries_remote, out))
+    if (remote && begin_remote(d, s, remote, out))
         return SMG_ERR_NOMEM;
     return d->splits_left ? SMG_OK : splits_complete(d, out);
 }
@@ -369,7 +388,7 @@ static int begin_select(struct decode *d, struct smg_actions *out)
     struct smg_action *act;
     uint64_t tokens = 0;
 
-    d->select_done = !st->selects;
+    d->select_done = !st->selects || d->base.features.on_gpu || d->base.features.attend_present;
     if (d->select_done)
         return SMG_OK;
     for (uint32_t i = 0; i < d->n_batch; i++)
@@ -433,6 +452,17 @@ static int send_grants(struct decode *d, struct smg_actions *out)
     return status;
 }
 
+static double attention_s(const struct decode *d, const struct stage *st, uint64_t entries)
+{
+    uint64_t tokens = 0;
+
+    if (!d->base.features.on_gpu)
+        return smg_cost_attention_s(d->base.world, entries);
+    for (uint32_t i = 0; i < d->n_batch; i++)
+        tokens += smg_model_layer_tokens(&d->base.world->model, st->layer_lo, d->batch[i]->prompt_tokens);
+    return smg_hack_attention_s(d->base.world, tokens);
+}
+
 /* Starts attention of stage s when nothing is missing, with what runs beside it. */
 static int start_attention(struct decode *d, struct smg_actions *out)
 {
@@ -451,7 +481,7 @@ static int start_attention(struct decode *d, struct smg_actions *out)
     act->flags = SMG_ACT_NOTIFY;
     act->layer_lo = st->layer_lo;
     act->layer_hi = st->layer_hi;
-    act->duration_s = layers * smg_cost_attention_s(d->base.world, entries / layers);
+    act->duration_s = layers * attention_s(d, st, entries / layers);
     d->attention_started = 1;
     d->attention_done = d->ffn_done = 0;
     d->next_split = d->s + 1;
@@ -467,7 +497,7 @@ static int split_next(struct decode *d, struct smg_actions *out)
     if (stage >= d->n_stages || !d->attention_done || !d->select_done)
         return SMG_OK;
     d->next_split = d->n_stages;
-    return begin_split(d, stage, out);
+    return d->base.features.on_gpu ? begin_on_gpu(d, stage, out) : begin_split(d, stage, out);
 }
 
 static int on_attention(struct decode *d, struct smg_actions *out)
@@ -594,7 +624,7 @@ static int start_iteration(struct decode *d, struct smg_actions *out)
     d->s = 0;
     d->attention_started = d->attention_done = 0;
     d->ffn_done = 1;
-    return begin_split(d, 0, out);
+    return d->base.features.on_gpu ? begin_on_gpu(d, 0, out) : begin_split(d, 0, out);
 }
 
 /* ---- Events ---- */

@@ -13,6 +13,7 @@ void smg_grid_init(struct smg_grid *g, const struct smg_model *m, uint32_t token
     g->tokens = tokens;
     g->blocks = blocks > 0 ? blocks : 1;
     g->token_layer_bytes = smg_model_token_layer_bytes(m);
+    g->head_extra_bytes = g->tail_extra_bytes = 0;
 }
 
 /* First token the layer keeps. */
@@ -48,7 +49,13 @@ uint32_t smg_grid_range_tokens(const struct smg_grid *g, uint32_t layer, uint32_
 
 uint64_t smg_grid_range_bytes(const struct smg_grid *g, uint32_t layer, uint32_t first, uint32_t count)
 {
-    return smg_grid_range_tokens(g, layer, first, count) * g->token_layer_bytes;
+    uint64_t bytes = smg_grid_range_tokens(g, layer, first, count) * g->token_layer_bytes;
+    uint32_t head = smg_grid_first(g, layer);
+
+    if (first <= head && first + count > head) {
+        bytes += g->head_extra_bytes;
+    }
+    return first + count == g->blocks && count > 0 ? bytes + g->tail_extra_bytes : bytes;
 }
 
 /* The largest m with floor(m N/M) <= token, that is m N < (token + 1) M. */
@@ -80,4 +87,14 @@ uint32_t smg_grid_dense_blocks(const struct smg_grid *g)
 uint32_t smg_grid_total_blocks(const struct smg_grid *g)
 {
     return smg_grid_blocks_between(g, 0, g->model->layers);
+}
+
+uint64_t smg_grid_total_bytes(const struct smg_grid *g)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t l = 0; l < g->model->layers; l++) {
+        bytes += smg_grid_range_bytes(g, l, 0, g->blocks);
+    }
+    return bytes;
 }

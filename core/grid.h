@@ -15,6 +15,8 @@ struct smg_grid {
     uint32_t tokens;            /* N >= 1 */
     uint32_t blocks;            /* per layer, 1..N */
     uint64_t token_layer_bytes; /* KV bytes of one token in one layer */
+    uint64_t head_extra_bytes;  /* beside that, in a layer's first and last block (quantised layouts keep some tokens dense) */
+    uint64_t tail_extra_bytes;
 };
 
 void smg_grid_init(struct smg_grid *g, const struct smg_model *m, uint32_t tokens, uint32_t blocks_per_layer, uint32_t min_block_tokens);
@@ -32,5 +34,7 @@ uint32_t smg_grid_layer_blocks(const struct smg_grid *g, uint32_t layer);
 uint32_t smg_grid_blocks_between(const struct smg_grid *g, uint32_t layer_lo, uint32_t layer_hi);
 uint32_t smg_grid_dense_blocks(const struct smg_grid *g);
 uint32_t smg_grid_total_blocks(const struct smg_grid *g);
+/* Bytes of the whole prompt. */
+uint64_t smg_grid_total_bytes(const struct smg_grid *g);
 
 #endif

@@ -4,21 +4,26 @@
 #include <string.h>
 
 struct smg_lane_queue {
+    uint32_t key;                /* of lane and peer */
     struct smg_op *head, **tail;
     struct smg_op *running;
-    struct smg_lane_queue *check_next;
+    struct smg_lane_queue *check_next, *blocked_next;
     int checking;                /* on the list of lanes to look at */
+    int blocked;                 /* on the list of lanes whose head waits for an `after` edge */
 };
 
+/* Few of the possible (lane, peer) pairs are ever used: an open-addressing table holds those that are. */
 struct smg_lanes {
     uint16_t instance;
     uint32_t peers;
-    struct smg_lane_queue *lane; /* [SMG_LANES][peers]; lanes without peers use column 0 */
-    struct smg_lane_queue *check;
-    uint32_t *open;              /* numbers of operations queued or running, unordered */
-    size_t n_open, cap_open;
-    size_t blocked;              /* lanes whose head waits for an `after` edge */
+    struct smg_lane_queue **slot; /* [cap], NULL: free */
+    size_t cap, used;
+    struct smg_lane_queue *check, *blocked;
+    struct smg_op *open;          /* all operations queued or running, newest first */
+    size_t n_open;
 };
+
+enum { FIRST_SLOTS = 16 };
 
 int smg_lanes_create(uint16_t instance, uint32_t peers, struct smg_lanes **out)
 {
@@ -28,21 +33,18 @@ int smg_lanes_create(uint16_t instance, uint32_t peers, struct smg_lanes **out)
         return SMG_ERR_NOMEM;
     l->instance = instance;
     l->peers = peers;
-    l->lane = calloc((size_t)SMG_LANES * peers, sizeof *l->lane);
-    if (!l->lane) {
+    l->cap = FIRST_SLOTS;
+    l->slot = calloc(l->cap, sizeof(struct smg_lane_queue *));
+    if (!l->slot) {
         free(l);
         return SMG_ERR_NOMEM;
     }
-    for (size_t i = 0; i < (size_t)SMG_LANES * peers; i++)
-        l->lane[i].tail = &l->lane[i].head;
     *out = l;
     return SMG_OK;
 }
 
 static void op_free(struct smg_op *op)
 {
-    if (!op)
-        return;
     free(op->items);
     free(op);
 }
@@ -51,19 +53,72 @@ void smg_lanes_destroy(struct smg_lanes *l)
 {
     if (!l)
         return;
-    for (size_t i = 0; i < (size_t)SMG_LANES * l->peers; i++) {
-        struct smg_op *op = l->lane[i].head;
-        while (op) {
-            struct smg_op *next = op->next;
-            op_free(op);
-            op = next;
-        }
-        op_free(l->lane[i].running);
+    while (l->open) {
+        struct smg_op *op = l->open;
+        l->open = op->open_next;
+        op_free(op);
     }
-    free(l->lane);
-    free(l->open);
+    for (size_t i = 0; i < l->cap; i++)
+        free(l->slot[i]);
+    free(l->slot);
     free(l);
 }
+
+/* ---- The table of lanes in use ---- */
+
+static uint32_t key_of(uint16_t lane, uint16_t peer)
+{
+    int has_peer = lane == SMG_LANE_PUSH || lane == SMG_LANE_REPLY || lane == SMG_LANE_CTL;
+
+    return (uint32_t)lane << 16 | (has_peer ? peer : 0u);
+}
+
+/* Slot of a key, or the free slot where it belongs. The table always has a free slot. */
+static struct smg_lane_queue **slot_of(struct smg_lane_queue **slot, size_t cap, uint32_t key)
+{
+    size_t i = key * UINT32_C(2654435761) & (cap - 1);
+
+    while (slot[i] && slot[i]->key != key)
+        i = (i + 1) & (cap - 1);
+    return &slot[i];
+}
+
+static int grow(struct smg_lanes *l)
+{
+    size_t cap = 2 * l->cap;
+    struct smg_lane_queue **slot = calloc(cap, sizeof(struct smg_lane_queue *));
+
+    if (!slot)
+        return SMG_ERR_NOMEM;
+    for (size_t i = 0; i < l->cap; i++)
+        if (l->slot[i])
+            *slot_of(slot, cap, l->slot[i]->key) = l->slot[i];
+    free(l->slot);
+    l->slot = slot;
+    l->cap = cap;
+    return SMG_OK;
+}
+
+static int lane_get(struct smg_lanes *l, uint32_t key, struct smg_lane_queue **out)
+{
+    struct smg_lane_queue *q = *slot_of(l->slot, l->cap, key);
+
+    if (!q) {
+        if (2 * (l->used + 1) > l->cap && grow(l))
+            return SMG_ERR_NOMEM;
+        q = calloc(1, sizeof *q);
+        if (!q)
+            return SMG_ERR_NOMEM;
+        q->key = key;
+        q->tail = &q->head;
+        *slot_of(l->slot, l->cap, key) = q;
+        l->used++;
+    }
+    *out = q;
+    return SMG_OK;
+}
+
+/* ---- Operations ---- */
 
 static void check_later(struct smg_lanes *l, struct smg_lane_queue *q)
 {
@@ -74,51 +129,45 @@ static void check_later(struct smg_lanes *l, struct smg_lane_queue *q)
     l->check = q;
 }
 
-static int open_add(struct smg_lanes *l, uint32_t op)
-{
-    if (l->n_open == l->cap_open) {
-        size_t cap = l->cap_open ? 2 * l->cap_open : 64;
-        uint32_t *grown = realloc(l->open, cap * sizeof *grown);
-        if (!grown)
-            return SMG_ERR_NOMEM;
-        l->open = grown;
-        l->cap_open = cap;
-    }
-    l->open[l->n_open++] = op;
-    return SMG_OK;
-}
-
 static int is_open(const struct smg_lanes *l, uint32_t op)
 {
-    for (size_t i = 0; op && i < l->n_open; i++)
-        if (l->open[i] == op)
+    for (const struct smg_op *o = l->open; op && o; o = o->open_next)
+        if (o->action.op == op)
             return 1;
     return 0;
 }
 
-static void open_remove(struct smg_lanes *l, uint32_t op)
+static void open_add(struct smg_lanes *l, struct smg_op *op)
 {
-    for (size_t i = 0; i < l->n_open; i++) {
-        if (l->open[i] != op)
-            continue;
-        l->open[i] = l->open[--l->n_open];
-        return;
-    }
+    op->open_next = l->open;
+    op->open_link = &l->open;
+    if (l->open)
+        l->open->open_link = &op->open_next;
+    l->open = op;
+    l->n_open++;
 }
 
-static int has_peer(uint16_t lane)
+static void open_remove(struct smg_lanes *l, struct smg_op *op)
 {
-    return lane == SMG_LANE_PUSH || lane == SMG_LANE_REPLY || lane == SMG_LANE_CTL;
+    *op->open_link = op->open_next;
+    if (op->open_next)
+        op->open_next->open_link = op->open_link;
+    l->n_open--;
 }
 
 int smg_lanes_submit(struct smg_lanes *l, const struct smg_action *a, const struct smg_item *items)
 {
-    uint32_t peer = has_peer(a->lane) ? a->peer : 0;
     struct smg_lane_queue *q;
     struct smg_op *op;
+    uint32_t key;
 
-    if (a->lane == SMG_LANE_NONE || a->lane >= SMG_LANES || peer >= l->peers)
+    if (a->lane == SMG_LANE_NONE || a->lane >= SMG_LANES)
         return SMG_ERR_INVALID;
+    key = key_of(a->lane, a->peer);
+    if ((key & UINT16_MAX) >= l->peers)
+        return SMG_ERR_INVALID;
+    if (lane_get(l, key, &q))
+        return SMG_ERR_NOMEM;
     op = calloc(1, sizeof *op);
     if (!op)
         return SMG_ERR_NOMEM;
@@ -126,22 +175,18 @@ int smg_lanes_submit(struct smg_lanes *l, const struct smg_action *a, const stru
     op->instance = l->instance;
     if (a->n_items) {
         op->items = malloc(a->n_items * sizeof *op->items);
-        if (!op->items)
-            goto err_op;
+        if (!op->items) {
+            op_free(op);
+            return SMG_ERR_NOMEM;
+        }
         memcpy(op->items, items, a->n_items * sizeof *op->items);
     }
-    if (open_add(l, a->op))
-        goto err_op;
-    q = &l->lane[(size_t)a->lane * l->peers + peer];
+    open_add(l, op);
     op->lane = q;
     *q->tail = op;
     q->tail = &op->next;
     check_later(l, q);
     return SMG_OK;
-
-err_op:
-    op_free(op);
-    return SMG_ERR_NOMEM;
 }
 
 static int may_start(const struct smg_lanes *l, const struct smg_op *op)
@@ -161,7 +206,11 @@ struct smg_op *smg_lanes_start(struct smg_lanes *l)
         if (!op || q->running)
             continue;
         if (!may_start(l, op)) {
-            l->blocked++; /* an upper bound: any completion looks at every lane again */
+            if (!q->blocked) {
+                q->blocked = 1;
+                q->blocked_next = l->blocked;
+                l->blocked = q;
+            }
             continue;
         }
         q->head = op->next;
@@ -174,6 +223,13 @@ struct smg_op *smg_lanes_start(struct smg_lanes *l)
     return NULL;
 }
 
+struct smg_op *smg_lanes_running(const struct smg_lanes *l, enum smg_lane lane, uint16_t peer)
+{
+    const struct smg_lane_queue *q = *slot_of(l->slot, l->cap, key_of((uint16_t)lane, peer));
+
+    return q ? q->running : NULL;
+}
+
 void smg_lanes_release(struct smg_lanes *l, struct smg_op *op)
 {
     struct smg_lane_queue *q = op->lane;
@@ -184,15 +240,16 @@ void smg_lanes_release(struct smg_lanes *l, struct smg_op *op)
     check_later(l, q);
 }
 
+/* Any completion may be what a blocked lane waits for: all of them are looked at again. */
 void smg_lanes_complete(struct smg_lanes *l, struct smg_op *op)
 {
     smg_lanes_release(l, op);
-    open_remove(l, op->action.op);
-    if (l->blocked) {
-        l->blocked = 0;
-        for (size_t i = 0; i < (size_t)SMG_LANES * l->peers; i++)
-            if (l->lane[i].head && !l->lane[i].running)
-                check_later(l, &l->lane[i]);
+    open_remove(l, op);
+    while (l->blocked) {
+        struct smg_lane_queue *q = l->blocked;
+        l->blocked = q->blocked_next;
+        q->blocked = 0;
+        check_later(l, q);
     }
     op_free(op);
 }

@@ -139,6 +139,7 @@ void smg_ledger_write(struct smg_ledger *l, uint32_t layer, uint32_t first, uint
     }
     for (uint32_t b = first; b < first + count; b++) {
         l->rewritten += writes[b] > 0;
+        l->present[layer] += writes[b] > 0 ? 0 : smg_grid_range_tokens(&l->grid, layer, b, 1);
         if (writes[b] < UINT8_MAX) {
             writes[b]++;
         }

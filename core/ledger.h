@@ -18,6 +18,7 @@ struct smg_ledger {
     int8_t *mask;                /* [layers][width] */
     int mask_owned;
     uint8_t *writes;             /* [layers][blocks], times written, saturating */
+    uint32_t present[SMG_MAX_LAYERS]; /* tokens in written blocks, per layer */
     uint64_t *kept;              /* [layers][heads][ceil(N/64)] reuse bitmap, NULL without reuse */
     uint64_t blocks_written;
     uint64_t rewritten;          /* blocks written more than once: a conservation error */

@@ -13,6 +13,8 @@ libsmgcore_la_SOURCES = \
 	core/decode.c \
 	core/grid.c \
 	core/grid.h \
+	core/hack.c \
+	core/hack.h \
 	core/importance.c \
 	core/importance.h \
 	core/lanes.c \
@@ -42,8 +44,11 @@ libsmgcore_la_SOURCES = \
 	core/scheme.c \
 	core/scheme.h \
 	core/scheme_full.c \
+	core/scheme_hack.c \
 	core/scheme_partial.c \
+	core/scheme_proactive_only.c \
 	core/scheme_smartgen.c \
+	core/scheme_streamingllm.c \
 	core/selection.c \
 	core/selection.h \
 	core/split.c \

@@ -142,7 +142,7 @@ int smg_plan_make(const struct smg_world *w, struct smg_plan *p)
     memset(p, 0, sizeof *p);
     w->scheme->features(&w->scenario, &f);
     representative(w, &r, p);
-    smg_grid_init(&g, &w->model, r.prompt_tokens, w->scenario.blocks_per_layer, w->scenario.min_block_tokens);
+    smg_scheme_grid(w, r.prompt_tokens, &g);
     p->kv_bytes_per_token = smg_model_token_bytes(&w->model);
     alone_s = (double)smg_model_prompt_bytes(&w->model, r.prompt_tokens) / smg_world_link_Bps(w, w->scenario.prefill.nodes);
     p->sharers = sharers(w, smg_cost_prefill_s(w, &r), alone_s);

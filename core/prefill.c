@@ -35,7 +35,8 @@ struct job {
     uint32_t prompt_tokens, hit_tokens, kr_blocks, total_blocks;
     struct smg_grid grid;
     struct smg_rank *rank;
-    int assigned, reserved, pool_known, done_asked, failed;
+    int assigned, pool_known, done_asked, failed;
+    int asked, reserved, started; /* RESERVE is out, memory is held, prefill computes or has computed */
     uint64_t cookie[3];
     uint32_t offloaded;          /* layers in host memory, in order */
     uint32_t queued;             /* layers whose chunks are queued */
@@ -53,6 +54,7 @@ struct prefill {
     struct smg_agent base;
     struct job *jobs;
     uint32_t *posted;            /* [instances] PUSH chunks in flight per peer */
+    uint32_t *waiting;           /* [instances] chunks queued per peer */
     uint32_t replies;            /* operations on REPLY lanes in flight */
     uint64_t metadata_token_bytes;
 };
@@ -89,12 +91,14 @@ static struct chunk *fifo_pop(struct fifo *f)
     return c;
 }
 
-static void fifo_clear(struct fifo *f)
+static uint32_t fifo_clear(struct fifo *f)
 {
     struct chunk *c;
+    uint32_t n = 0;
 
-    while ((c = fifo_pop(f)))
+    for (; (c = fifo_pop(f)); n++)
         free(c);
+    return n;
 }
 
 static void job_free(struct job *j)
@@ -153,6 +157,7 @@ static void prefill_destroy(struct smg_agent *a)
     while (p->jobs)
         job_remove(p, p->jobs);
     free(p->posted);
+    free(p->waiting);
     free(p);
 }
 
@@ -163,8 +168,9 @@ static int prefill_create(const struct smg_world *w, struct smg_agent **out)
     if (!p)
         return SMG_ERR_NOMEM;
     p->posted = calloc(smg_world_instances(w), sizeof *p->posted);
-    if (!p->posted) {
-        free(p);
+    p->waiting = calloc(smg_world_instances(w), sizeof *p->waiting);
+    if (!p->posted || !p->waiting) {
+        prefill_destroy(&p->base);
         return SMG_ERR_NOMEM;
     }
     p->metadata_token_bytes = smg_metadata_token_bytes(w);
@@ -185,12 +191,23 @@ static struct chunk *chunk_new(uint16_t purpose, uint16_t layer, uint32_t cap_it
     return c;
 }
 
+/* Queues a complete chunk. It was made with room for the most items it could have got: what is left over goes back. */
+static void enqueue(struct prefill *p, struct job *j, struct fifo *f, struct chunk *c)
+{
+    struct chunk *fits = realloc(c, sizeof *c + c->n_items * sizeof c->item[0]);
+
+    fifo_push(f, fits ? fits : c);
+    p->waiting[j->partner]++;
+}
+
 static int queue_metadata(struct prefill *p, struct job *j, uint16_t layer)
 {
     uint64_t total = j->prompt_tokens * p->metadata_token_bytes, limit = smg_world_chunk_bytes(p->base.world);
 
     if (j->mode == SMG_MODE_FULL || !p->base.features.metadata || !smg_model_layer_selects(&p->base.world->model, layer))
         return SMG_OK;
+    if (total > UINT32_MAX)
+        return SMG_ERR_RANGE; /* items tell pieces of metadata by 32-bit offsets */
     for (uint64_t at = 0; at < total; at += limit) {
         struct chunk *c = chunk_new(SMG_FOR_METADATA, layer, 1);
         if (!c)
@@ -198,7 +215,7 @@ static int queue_metadata(struct prefill *p, struct job *j, uint16_t layer)
         c->bytes = total - at < limit ? total - at : limit;
         c->n_items = 1;
         c->item[0] = (struct smg_item){j->request, layer, 0, (uint32_t)at, (uint32_t)c->bytes};
-        fifo_push(&j->metadata, c);
+        enqueue(p, j, &j->metadata, c);
         j->push_left++;
         j->required_left++;
     }
@@ -218,6 +235,13 @@ static void chunk_add(struct chunk *c, uint32_t request, uint16_t layer, uint32_
         c->item[c->n_items++] = (struct smg_item){request, layer, 0, block, 1};
 }
 
+/* Whether the hand-off waits for the pushed blocks of a layer. What is never fetched must have come. */
+static int required(const struct prefill *p, const struct job *j, uint32_t layer)
+{
+    return layer < SMG_DENSE_LAYERS || j->mode == SMG_MODE_FULL || p->base.features.evict ||
+           p->base.world->scenario.decode_start == SMG_START_PUSHED;
+}
+
 static int queue_blocks(struct prefill *p, struct job *j, uint16_t layer)
 {
     const uint32_t *position = j->rank->position + (size_t)layer * j->rank->blocks;
@@ -229,7 +253,7 @@ static int queue_blocks(struct prefill *p, struct job *j, uint16_t layer)
         if (position[m] >= j->kr_blocks)
             continue;
         if (c && c->bytes + bytes > limit) {
-            fifo_push(&j->push, c);
+            enqueue(p, j, &j->push, c);
             c = NULL;
         }
         if (!c) {
@@ -237,12 +261,12 @@ static int queue_blocks(struct prefill *p, struct job *j, uint16_t layer)
             if (!c)
                 return SMG_ERR_NOMEM;
             j->push_left++;
-            j->required_left += layer < SMG_DENSE_LAYERS || j->mode == SMG_MODE_FULL || p->base.world->scenario.decode_start == SMG_START_PUSHED;
+            j->required_left += required(p, j, layer);
         }
         chunk_add(c, j->request, layer, m, bytes, smg_grid_range_tokens(&j->grid, layer, m, 1));
     }
     if (c)
-        fifo_push(&j->push, c);
+        enqueue(p, j, &j->push, c);
     return SMG_OK;
 }
 
@@ -305,17 +329,19 @@ static int post_peer(struct prefill *p, uint16_t peer, struct smg_actions *out)
 {
     int status = SMG_OK;
 
-    while (!status && p->posted[peer] < PUSH_WINDOW) {
+    while (!status && p->waiting[peer] && p->posted[peer] < PUSH_WINDOW) {
         struct job *j = NULL;
         struct chunk *c = next_chunk(p, peer, &j);
         if (!c)
             break;
         p->posted[peer]++;
+        p->waiting[peer]--;
         status = post_write(p, j, c, SMG_LANE_PUSH, out);
     }
     return status;
 }
 
+/* For when the last reply is out: late pushes and own-queue speculation to every peer may go on. */
 static int post_all(struct prefill *p, struct smg_actions *out)
 {
     const struct smg_world *w = p->base.world;
@@ -349,7 +375,7 @@ static int queue_grant(struct prefill *p, struct job *j, uint32_t blocks, struct
             p->replies++;
             status = post_write(p, j, c, SMG_LANE_REPLY, out);
         } else {
-            fifo_push(&j->speculative, c);
+            enqueue(p, j, &j->speculative, c);
         }
         c = NULL;
     }
@@ -361,13 +387,16 @@ static int queue_grant(struct prefill *p, struct job *j, uint32_t blocks, struct
 static int hand_off(struct prefill *p, struct job *j, struct smg_actions *out)
 {
     int all_queued = j->partner && j->queued == p->base.world->model.layers;
+    struct smg_action *act;
 
     if (!all_queued || j->failed)
         return SMG_OK;
     if (!j->handed_off && !j->required_left && j->first_token) {
         j->handed_off = 1;
-        if (!smg_agent_send(&p->base, out, j->partner, SMG_MSG_HANDOFF, j->request))
+        act = smg_agent_send(&p->base, out, j->partner, SMG_MSG_HANDOFF, j->request);
+        if (!act)
             return SMG_ERR_NOMEM;
+        act->duration_s = p->base.world->scenario.network.handshake_us * 1e-6;
     }
     if (!j->pushed && !j->push_left) {
         j->pushed = 1;
@@ -394,9 +423,9 @@ static int send_summary(struct prefill *p, struct job *j, struct smg_actions *ou
 /* A finished (or failed) request is dropped when the NIC holds nothing of it any more; only then may the decode node reuse its memory. */
 static int retire(struct prefill *p, struct job *j, struct smg_actions *out)
 {
-    int computed = j->offloaded == p->base.world->model.layers || !j->reserved || (!j->partner && j->first_token);
+    int computed = j->offloaded == p->base.world->model.layers || !j->started || (!j->partner && j->first_token);
 
-    if (!j->done_asked || j->in_flight || !computed)
+    if (!j->done_asked || j->in_flight || j->asked || !computed)
         return SMG_OK;
     if (!j->failed && send_summary(p, j, out))
         return SMG_ERR_NOMEM;
@@ -408,11 +437,9 @@ static int retire(struct prefill *p, struct job *j, struct smg_actions *out)
     return SMG_OK;
 }
 
-static void drop_queues(struct job *j)
+static void drop_queues(struct prefill *p, struct job *j)
 {
-    fifo_clear(&j->metadata);
-    fifo_clear(&j->push);
-    fifo_clear(&j->speculative);
+    p->waiting[j->partner] -= fifo_clear(&j->metadata) + fifo_clear(&j->push) + fifo_clear(&j->speculative);
     j->sent_next = j->rank ? j->rank->total : 0;
 }
 
@@ -427,7 +454,7 @@ static int on_assign(struct prefill *p, const struct smg_event *e, struct smg_ac
         return SMG_ERR_NOMEM;
     if (j->assigned)
         return SMG_ERR_PROTOCOL;
-    j->assigned = 1;
+    j->assigned = j->asked = 1;
     j->partner = e->msg.u.assign.partner;
     j->mode = e->msg.u.assign.mode;
     j->prompt_tokens = e->msg.u.assign.prompt_tokens;
@@ -444,14 +471,22 @@ static int on_assign(struct prefill *p, const struct smg_event *e, struct smg_ac
     return SMG_OK;
 }
 
-static int fail(struct prefill *p, struct job *j, int status, struct smg_actions *out)
+/* Tells the router that the request failed and that the GPU is not (no longer) at work for it. */
+static int tell_failed(struct prefill *p, const struct job *j, int status, struct smg_actions *out)
 {
     struct smg_action *act = smg_agent_send(&p->base, out, SMG_ROUTER, SMG_MSG_FAILED, j->request);
 
     if (!act)
         return SMG_ERR_NOMEM;
     act->msg.u.failed.status = status;
-    j->failed = 1;
+    return SMG_OK;
+}
+
+static int fail(struct prefill *p, struct job *j, int status, struct smg_actions *out)
+{
+    if (tell_failed(p, j, status, out))
+        return SMG_ERR_NOMEM;
+    j->failed = status;
     j->done_asked = 1;
     return retire(p, j, out);
 }
@@ -461,6 +496,7 @@ static int start_compute(struct prefill *p, struct job *j, struct smg_actions *o
     const struct smg_request_spec spec = {0, j->prompt_tokens, 1, j->hit_tokens};
     double layer_s = smg_cost_prefill_layer_s(p->base.world, &spec);
 
+    j->started = 1;
     if (!smg_agent_send(&p->base, out, SMG_ROUTER, SMG_MSG_STARTED, j->request))
         return SMG_ERR_NOMEM;
     for (uint32_t l = 0; l < p->base.world->model.layers; l++) {
@@ -481,9 +517,10 @@ static int on_reserved(struct prefill *p, const struct smg_event *e, struct smg_
 
     if (!j)
         return SMG_ERR_PROTOCOL;
-    if (e->status)
-        return fail(p, j, e->status, out);
-    j->reserved = 1;
+    j->asked = 0;
+    j->reserved = !e->status;
+    if (e->status || j->failed) /* failed: elsewhere, while memory was waited for */
+        return fail(p, j, e->status ? e->status : j->failed, out);
     return start_compute(p, j, out);
 }
 
@@ -515,9 +552,11 @@ static int on_kv_ready(struct prefill *p, const struct smg_event *e, struct smg_
         act->flags = SMG_ACT_NOTIFY;
         act->layer_lo = e->layer_lo;
         act->layer_hi = e->layer_hi;
-        act->bytes = kept * smg_model_token_layer_bytes(&p->base.world->model);
+        act->bytes = kept * j->grid.token_layer_bytes;
     }
-    return e->layer_lo == last && !j->failed ? emit_first(p, j, out) : SMG_OK;
+    if (e->layer_lo != last)
+        return SMG_OK;
+    return j->failed ? tell_failed(p, j, j->failed, out) : emit_first(p, j, out);
 }
 
 static int on_pool(struct prefill *p, const struct smg_event *e)
@@ -588,8 +627,7 @@ static void count_write(struct prefill *p, struct job *j, const struct smg_event
     if (e->purpose == SMG_FOR_SPECULATIVE)
         return;
     j->push_left--;
-    if (e->purpose == SMG_FOR_METADATA || e->layer_lo < SMG_DENSE_LAYERS || j->mode == SMG_MODE_FULL ||
-        p->base.world->scenario.decode_start == SMG_START_PUSHED)
+    if (e->purpose == SMG_FOR_METADATA || required(p, j, e->layer_lo))
         j->required_left--;
 }
 
@@ -635,9 +673,10 @@ static int on_done(struct prefill *p, const struct smg_event *e, struct smg_acti
 
     if (!j)
         return SMG_OK; /* it failed here first */
-    j->failed |= e->msg.kind == SMG_MSG_FAILED;
+    if (e->msg.kind == SMG_MSG_FAILED && !j->failed)
+        j->failed = e->msg.u.failed.status ? e->msg.u.failed.status : SMG_ERR_LOST;
     j->done_asked = 1;
-    drop_queues(j);
+    drop_queues(p, j);
     return retire(p, j, out);
 }
 

@@ -15,6 +15,7 @@ struct router {
     uint8_t *summaries;         /* [n_requests] summaries still missing */
     uint8_t *in_transition;     /* [n_requests] prefill started, hand-off not complete */
     uint8_t *busy;              /* [instances] a prefill instance computes one prompt at a time */
+    uint32_t idle;              /* prefill instances that are not busy */
     uint32_t *active;           /* [instances] requests assigned and not finished */
     uint32_t *transition;       /* [nodes] requests in transition towards a decode node's NIC */
     uint32_t *starting;         /* [n_requests] scratch: requests dispatched at this instant */
@@ -51,6 +52,7 @@ static int router_allocate(struct router *r, const struct smg_world *w)
     r->starting = calloc(n, sizeof *r->starting);
     r->summaries = calloc(n, 1);
     r->in_transition = calloc(n, 1);
+    r->idle = w->prefill_instances;
     r->busy = calloc(instances, 1);
     r->active = calloc(instances, sizeof *r->active);
     r->transition = calloc(smg_world_nodes(w), sizeof *r->transition);
@@ -130,7 +132,7 @@ static int queue_take(struct router *r, uint32_t *request, uint16_t *instance)
 {
     uint32_t n = r->records.n_requests;
 
-    for (uint32_t i = r->head; i != r->tail; i++) {
+    for (uint32_t i = r->head; i != r->tail && r->idle; i++) {
         uint16_t p = pick_prefill(r, r->queue[i % n]);
         if (!p && r->base.world->scenario.routing == SMG_ROUTING_LEAST_LOADED)
             return 0;
@@ -154,6 +156,7 @@ static void assign(struct router *r, uint32_t request, uint16_t prefill)
     q->status = SMG_REQUEST_RUNNING;
     q->prefill_instance = prefill;
     r->busy[prefill] = 1;
+    r->idle--;
     r->active[prefill]++;
     r->summaries[request] = 1;
     if (q->output_tokens == 1)
@@ -172,6 +175,7 @@ static int send_assignment(struct router *r, struct smg_actions *out, uint16_t t
 
     if (!act)
         return SMG_ERR_NOMEM;
+    act->duration_s = r->base.world->scenario.network.dispatch_us * 1e-6;
     act->msg.u.assign.arrival_s = q->arrival_s;
     act->msg.u.assign.prompt_tokens = q->prompt_tokens;
     act->msg.u.assign.output_tokens = q->output_tokens;
@@ -253,6 +257,8 @@ static void leave_transition(struct router *r, uint32_t request)
 
 static int on_ready(struct router *r, const struct smg_event *e, struct smg_actions *out)
 {
+    if (r->records.request[e->msg.request].status != SMG_REQUEST_RUNNING)
+        return SMG_OK;
     r->records.request[e->msg.request].ready_s = e->now_s;
     leave_transition(r, e->msg.request);
     r->ready++;
@@ -272,6 +278,23 @@ static void settle(struct router *r, uint32_t request)
         r->active[q->decode_instance]--;
 }
 
+/* The GPU of a prefill instance is free for the next prompt. */
+static int prefill_free(struct router *r, uint16_t prefill, struct smg_actions *out)
+{
+    if (r->busy[prefill])
+        r->idle++;
+    r->busy[prefill] = 0;
+    return dispatch(r, out);
+}
+
+/* Tokens from 2 on come from another instance than the first, and on a real network may overtake it. */
+static int next_token(const struct smg_request_record *q, uint32_t token)
+{
+    uint32_t first = !isnan(q->first_token_s);
+
+    return token == 1 ? !first : token == q->tokens - first + 2;
+}
+
 static int on_token(struct router *r, const struct smg_event *e, struct smg_actions *out)
 {
     struct smg_request_record *q = &r->records.request[e->msg.request];
@@ -283,9 +306,11 @@ static int on_token(struct router *r, const struct smg_event *e, struct smg_acti
                                  e->msg.u.token.on_demand_bytes,
                                  e->msg.u.token.speculative_bytes};
 
-    if (t.token != q->tokens + 1)
+    if (q->status != SMG_REQUEST_RUNNING) /* of a request that failed meanwhile nothing is recorded any more */
+        return t.token == 1 ? prefill_free(r, e->peer, out) : SMG_OK;
+    if (!next_token(q, t.token))
         return SMG_ERR_PROTOCOL;
-    q->tokens = t.token;
+    q->tokens++;
     if (t.token == 1)
         q->first_token_s = q->prefill_end_s = e->now_s;
     if (t.token == 2)
@@ -295,10 +320,7 @@ static int on_token(struct router *r, const struct smg_event *e, struct smg_acti
     if (r->base.world->scenario.records.tokens && smg_records_token(&r->records, &t))
         return SMG_ERR_NOMEM;
     settle(r, e->msg.request);
-    if (t.token != 1)
-        return SMG_OK;
-    r->busy[e->peer] = 0; /* the GPU is free for the next prompt */
-    return dispatch(r, out);
+    return t.token == 1 ? prefill_free(r, e->peer, out) : SMG_OK;
 }
 
 static void on_summary(struct router *r, const struct smg_event *e)
@@ -321,7 +343,8 @@ static void on_summary(struct router *r, const struct smg_event *e)
     settle(r, e->msg.request);
 }
 
-/* A request failed somewhere: record why, and tell its other instance to drop it. */
+/* A request failed somewhere: record why, and tell its other instance to drop it. From a prefill instance the word also says that its GPU
+ * does not (or no longer) compute the prompt; it comes once more when the failure was another instance's. */
 static int on_failed(struct router *r, const struct smg_event *e, struct smg_actions *out)
 {
     struct smg_request_record *q = &r->records.request[e->msg.request];
@@ -329,16 +352,16 @@ static int on_failed(struct router *r, const struct smg_event *e, struct smg_act
     struct smg_action *act;
 
     if (q->status != SMG_REQUEST_RUNNING)
-        return SMG_OK;
+        return e->peer == q->prefill_instance ? prefill_free(r, e->peer, out) : SMG_OK;
     q->status = SMG_REQUEST_FAILED;
     q->reason = e->msg.u.failed.status;
     r->records.failed++;
-    r->busy[q->prefill_instance] = 0;
     r->active[q->prefill_instance]--;
     if (q->decode_instance) {
         r->active[q->decode_instance]--;
         leave_transition(r, e->msg.request);
         r->decoding--;
+        r->ready -= !isnan(q->ready_s);
     }
     if (other) {
         act = smg_agent_send(&r->base, out, other, SMG_MSG_FAILED, e->msg.request);
@@ -348,7 +371,7 @@ static int on_failed(struct router *r, const struct smg_event *e, struct smg_act
     }
     if (barrier_open(r, out))
         return SMG_ERR_NOMEM;
-    return dispatch(r, out);
+    return e->peer == q->prefill_instance ? prefill_free(r, e->peer, out) : SMG_OK;
 }
 
 static int on_message(struct router *r, const struct smg_event *e, struct smg_actions *out)

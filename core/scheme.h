@@ -12,6 +12,9 @@ struct smg_features {
     int reorder;
     int reuse;               /* fetched entries are kept */
     int speculative;
+    int on_gpu;              /* KV stays on the decode GPU as codes: no selection, no lanes */
+    int evict;               /* entries that are absent are left out, never fetched */
+    int attend_present;      /* everything present is attended to: no selector */
     char ranking[SMG_NAME_MAX];
 };
 
@@ -20,6 +23,11 @@ struct smg_scheme {
     const char *doc;
     void (*features)(const struct smg_scenario *s, struct smg_features *out);
 };
+
+struct smg_grid;
+
+/* The block grid of a prompt, with the bytes that this world's scheme stores per token. */
+void smg_scheme_grid(const struct smg_world *w, uint32_t prompt_tokens, struct smg_grid *out);
 
 /* All schemes, NULL-terminated. */
 extern const struct smg_scheme *const smg_schemes[];

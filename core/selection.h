@@ -43,7 +43,8 @@ struct smg_selection {
     const struct smg_world *world;
 };
 
-/* Entries per KV head that a selecting layer picks from a prompt: floor(cap * N), at least 1. */
+/* Entries per KV head that a selecting layer picks from a prompt: floor(share * N), at least 1. The share is the cap, or for InfiniGen
+ * what its threshold selects by itself (selection.natural) when that is less. */
 uint32_t smg_selection_k(const struct smg_world *w, uint32_t prompt_tokens);
 
 #endif

@@ -63,6 +63,8 @@ struct smg_scenario {
         char nic[SMG_PATH_MAX];
         double efficiency;                /* 0..1, of link_gbps */
         double oversubscription;          /* >= 1 */
+        double handshake_us;              /* per hand-off: agreeing that decode may start */
+        double dispatch_us;               /* per request: the router's work before its instances hear of it */
         uint64_t chunk_kib;               /* WRITE chunk, KiB; 0: auto (1024 at detail layer, 16384 at iteration) */
     } network;
     enum smg_routing routing;
@@ -107,6 +109,7 @@ struct smg_scenario {
         double cap;
         double alpha;
         double partial_ratio;
+        double natural;                   /* InfiniGen: share of tokens within alpha of the best; the cap binds below it */
         uint32_t hash_bits;
         int batch_mean;
         enum smg_source source;
@@ -148,6 +151,8 @@ struct smg_gpu {
     double memory_bytes;
     double pcie_Bps;              /* practical, one direction */
     double decode_layer_overhead_s; /* per layer and step: attention and launch cost outside the lanes */
+    double hack_layer_overhead_s; /* the same of unfused HACK attention */
+    double hack_unpack_Bps;       /* unfused HACK: 16-bit KV bytes unpacked per second */
 };
 
 struct smg_nic {

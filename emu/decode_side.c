@@ -110,7 +110,7 @@ int smg_decode_open(struct smg_process *p, uint32_t request, uint64_t cookie[3])
 
 /* ---- Split ---- */
 
-static int split_row(struct smg_process *p, struct smg_decode_data *d, uint32_t head, uint32_t k, int full)
+static int split_row(struct smg_process *p, struct smg_decode_data *d, uint32_t head, uint32_t k, unsigned flags)
 {
     const int32_t *index = d->scratch + (size_t)head * d->row_cap;
     int32_t *remote = d->scratch + (size_t)d->layout.heads * d->row_cap, *local = remote + d->row_cap;
@@ -118,7 +118,7 @@ static int split_row(struct smg_process *p, struct smg_decode_data *d, uint32_t 
     uint8_t *flag = d->remote + (size_t)head * d->row_cap;
     uint32_t n_remote = 0, n_local = 0, at = 0;
 
-    if (full) {
+    if (flags & SMG_ITEM_FULL) {
         memcpy(ids, index, k * sizeof *ids);
         memset(flag, 0, k);
         d->row[head] = k;
@@ -127,6 +127,13 @@ static int split_row(struct smg_process *p, struct smg_decode_data *d, uint32_t 
     }
     smg_split_row(index, k, smg_ledger_mask(d->ledger, d->layer), d->layout.mask_width, smg_ledger_kept(d->ledger, d->layer, head),
                   p->features.reorder, ids, remote, &n_remote, local, &n_local);
+    if (p->features.evict) { /* absent entries are left out of the row */
+        memcpy(ids, local, n_local * sizeof *ids);
+        memset(flag, 0, n_local);
+        d->row[head] = n_local;
+        d->row_remote[head] = 0;
+        return SMG_OK;
+    }
     d->row[head] = n_remote + n_local;
     d->row_remote[head] = n_remote;
     for (uint32_t j = 0; j < d->row[head]; j++) {
@@ -136,22 +143,36 @@ static int split_row(struct smg_process *p, struct smg_decode_data *d, uint32_t 
     return d->row[head] == k ? SMG_OK : SMG_ERR_VERIFY; /* a selected entry that is padding */
 }
 
+/* Without a selector every kept token is a candidate; the mask decides. */
+static uint32_t every_token(struct smg_decode_data *d)
+{
+    uint32_t lo = d->layout.kept_lo[d->layer], k = d->layout.grid.tokens - lo;
+
+    for (uint32_t h = 0; h < d->layout.heads; h++)
+        for (uint32_t j = 0; j < k; j++)
+            d->scratch[(size_t)h * d->row_cap + j] = (int32_t)(lo + j);
+    return k;
+}
+
 static int split_request(struct smg_process *p, const struct smg_action *a, const struct smg_item *it)
 {
     struct smg_decode_data *d = p->decode[it->request];
     struct smg_event e;
     uint32_t k = 0;
-    int status;
+    int status = SMG_OK;
 
     if (!d)
         return smg_process_fail(p, SMG_ERR_PROTOCOL, "split of request %u, which holds no memory", it->request);
     d->layer = a->layer_lo;
     d->step = it->count;
     d->split_valid = 1;
-    status = p->selection->type->entries(p->selection, it->request, it->count, d->layer, d->scratch, d->row_cap, &k);
+    if (it->flags & SMG_ITEM_PRESENT)
+        k = every_token(d);
+    else
+        status = p->selection->type->entries(p->selection, it->request, it->count, d->layer, d->scratch, d->row_cap, &k);
     memset(&e, 0, sizeof e);
     for (uint32_t h = 0; h < d->layout.heads && !status; h++) {
-        status = split_row(p, d, h, k, it->flags & SMG_ITEM_FULL);
+        status = split_row(p, d, h, k, it->flags);
         e.entries_remote += d->row_remote[h];
         e.entries_local += d->row[h] - d->row_remote[h];
     }

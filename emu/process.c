@@ -195,8 +195,13 @@ static int start_now(struct smg_process *p, struct smg_op *op)
 /* A message whose slots are all in flight keeps its lane and is tried again. */
 static int start_send(struct smg_process *p, struct smg_op *op)
 {
-    int status = smg_ctl_send(p, op);
+    int status;
 
+    if (op->action.duration_s > 0 && !op->phase) {
+        op->phase = 1; /* a fixed time ahead of the message */
+        return timer_add(p, op->start_s + op->action.duration_s, op, 0);
+    }
+    status = smg_ctl_send(p, op);
     if (status == SMG_ERR_CAPACITY)
         return timer_add(p, smg_harness_now(p->harness) + 20e-6, op, 0);
     if (!status)
@@ -299,7 +304,7 @@ static int submit(struct smg_process *p)
         if (a->lane == SMG_LANE_NONE)
             status = execute_now(p, a);
         else
-            status = smg_lanes_submit(p->lanes, a, p->actions.items + a->item_first);
+            status = smg_lanes_submit(p->lanes, a, a->n_items ? p->actions.items + a->item_first : NULL);
     }
     return status ? status : smg_process_kick(p);
 }
@@ -723,6 +728,8 @@ static int check_world(const struct smg_world *w, struct smg_diag *diag)
 
     if (w->scenario.detail != SMG_DETAIL_LAYER)
         what = "detail: the emulation works layer by layer, set detail: layer";
+    else if (strcmp(w->scheme->name, "hack") == 0)
+        what = "scheme: hack keeps codes on a GPU, which the emulation does not have yet; simulate it";
     else if (w->scenario.selection.source != SMG_SOURCE_ENTRY)
         what = "selection.source: the emulation needs real index lists, set selection.source: entry";
     if (!what)

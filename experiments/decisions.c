@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/scheme.h"
 #include "core/grid.h"
 #include "experiments/files.h"
 #include "experiments/run_priv.h"
@@ -59,8 +60,7 @@ static int add_range(struct rows *rows, uint16_t instance, enum decision decisio
 
     if (item->request >= w->n_requests || item->layer >= w->model.layers)
         return SMG_ERR_PARSE;
-    smg_grid_init(&grid, &w->model, w->requests[item->request].prompt_tokens, w->scenario.blocks_per_layer,
-                  w->scenario.min_block_tokens);
+    smg_scheme_grid(w, w->requests[item->request].prompt_tokens, &grid);
     if (item->first > grid.blocks || item->count > grid.blocks - item->first)
         return SMG_ERR_PARSE;
     row.layer = item->layer;

@@ -42,6 +42,7 @@ int smg_outdir_begin(const char *path, struct smg_outdir *out, struct smg_diag *
 {
     static const char suffix[] = ".tmp-XXXXXX";
     struct smg_outdir o;
+    struct stat st;
     size_t n = strlen(path);
     int status;
 
@@ -56,6 +57,8 @@ int smg_outdir_begin(const char *path, struct smg_outdir *out, struct smg_diag *
     status = make_parent(o.path, diag);
     if (status)
         return status;
+    if (!stat(o.path, &st) && !S_ISDIR(st.st_mode))
+        return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", o.path, strerror(ENOTDIR));
     if (!mkdtemp(o.temporary))
         return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", o.temporary, strerror(errno));
     *out = o;

@@ -10,6 +10,24 @@
 
 /* ---- Set-up ---- */
 
+/* Instances of one node share its CPU: their gathers are flows over one endpoint. An oversubscribed core link is crossed by every
+ * flow of the engine, which a gather must not do: then each instance has its fixed share of the CPU and gathers are timers. */
+static void share_cpu(struct smg_sim *s, uint16_t i)
+{
+    const struct smg_world *w = s->world;
+    struct smg_instance *in = &s->instance[i];
+    uint32_t node = smg_world_node(w, i), n = 1;
+
+    for (uint32_t j = i; j-- > 1 && smg_world_node(w, j) == node;)
+        n++;
+    for (uint32_t j = i + 1u; j < s->n_instances && smg_world_node(w, j) == node; j++)
+        n++;
+    if (w->scenario.network.oversubscription > 1)
+        in->gather_Bps /= n;
+    else
+        in->shared_cpu = n > 1;
+}
+
 static int add_instance(struct smg_sim *s, uint16_t i, const uint32_t *nic, const uint32_t *cpu)
 {
     const struct smg_world *w = s->world;
@@ -21,17 +39,13 @@ static int add_instance(struct smg_sim *s, uint16_t i, const uint32_t *nic, cons
     if (status)
         return status;
     smg_pool_init(&in->pool, i == SMG_ROUTER ? 0 : smg_world_pool_bytes(w, i));
-    in->receive = calloc(s->n_instances, sizeof(struct smg_op *));
-    if (!in->receive)
-        return SMG_ERR_NOMEM;
     if (i == SMG_ROUTER)
         return SMG_OK;
     in->nic = nic[smg_world_node(w, i)];
     in->cpu = cpu[smg_world_node(w, i)];
     in->gather_Bps = smg_world_gather_Bps(w, smg_world_node(w, i));
     in->pcie_Bps = (smg_world_is_prefill(w, i) ? w->prefill_gpu : w->decode_gpu).pcie_Bps;
-    for (uint32_t j = 1; j < s->n_instances; j++)
-        in->shared_cpu |= j != i && smg_world_node(w, j) == smg_world_node(w, i);
+    share_cpu(s, i);
     return SMG_OK;
 }
 
@@ -108,7 +122,6 @@ int smg_sim_create(const struct smg_world *w, const struct smg_engine_type *type
 static void instance_destroy(struct smg_instance *in)
 {
     smg_pool_free(&in->pool);
-    free(in->receive);
     smg_lanes_destroy(in->lanes);
     smg_agent_destroy(in->agent);
 }

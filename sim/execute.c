@@ -52,7 +52,7 @@ static int start_wire(struct smg_sim *s, uint16_t instance, struct smg_op *op)
                       smg_cost_wire_bytes((double)(a->bytes + a->mask_bytes), a->messages, s->world->nic.post_cost_s, Bps));
 }
 
-/* Gathers of instances on one node share its CPU: a flow; alone, a fixed time. */
+/* Gathers of instances on one node share its CPU: a flow; alone, or beside an oversubscribed core link (see share_cpu), a fixed time. */
 static int start_gather(struct smg_sim *s, uint16_t instance, struct smg_op *op)
 {
     const struct smg_instance *in = &s->instance[instance];
@@ -73,7 +73,7 @@ static int start_send(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     if (op->action.bytes)
         return start_wire(s, instance, op);
     smg_lanes_release(s->instance[instance].lanes, op);
-    return start_timer(s, instance, op, SMG_PENDING_DELIVER, s->latency_s);
+    return start_timer(s, instance, op, SMG_PENDING_DELIVER, s->latency_s + op->action.duration_s);
 }
 
 static int start(struct smg_sim *s, uint16_t instance, struct smg_op *op)
@@ -93,8 +93,7 @@ static int start(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     case SMG_ACT_SEND:
         return start_send(s, instance, op);
     case SMG_ACT_RECV:
-        s->instance[instance].receive[op->action.peer] = op;
-        return SMG_OK; /* ends when the reply is delivered */
+        return SMG_OK; /* holds its lane until the reply is delivered */
     default:
         return SMG_ERR_PROTOCOL;
     }
@@ -137,7 +136,7 @@ int smg_sim_submit(struct smg_sim *s, uint16_t instance, const struct smg_action
         if (a->lane == SMG_LANE_NONE)
             status = execute_now(s, instance, a);
         else
-            status = smg_lanes_submit(s->instance[instance].lanes, a, actions->items + a->item_first);
+            status = smg_lanes_submit(s->instance[instance].lanes, a, a->n_items ? actions->items + a->item_first : NULL);
     }
     return status ? status : smg_sim_kick(s, instance);
 }
@@ -169,6 +168,18 @@ static int op_done(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     return status ? status : smg_sim_kick(s, instance);
 }
 
+static int split_layer(struct smg_sim *s, const struct smg_item *it, uint32_t layer, struct smg_split_count *c)
+{
+    const struct smg_ledger *l = s->ledger[it->request];
+
+    if (!l)
+        return SMG_ERR_PROTOCOL;
+    if (!(it->flags & SMG_ITEM_PRESENT))
+        return s->selection->type->split(s->selection, it->request, it->count, layer, it->flags & SMG_ITEM_FULL, c);
+    c->local = (uint64_t)s->world->model.kv_heads * l->present[layer];
+    return SMG_OK;
+}
+
 static int split_item(struct smg_sim *s, uint16_t instance, const struct smg_action *a, const struct smg_item *it)
 {
     struct smg_event e;
@@ -182,7 +193,7 @@ static int split_item(struct smg_sim *s, uint16_t instance, const struct smg_act
     e.layer_hi = a->layer_hi;
     for (uint32_t l = a->layer_lo; l < a->layer_hi; l++) {
         struct smg_split_count c = {0, 0, 0};
-        int status = s->selection->type->split(s->selection, it->request, it->count, l, it->flags & SMG_ITEM_FULL, &c);
+        int status = split_layer(s, it, l, &c);
         if (status)
             return status;
         e.entries_local += c.local;
@@ -259,12 +270,12 @@ static int deliver_message(struct smg_sim *s, uint16_t from, const struct smg_ac
 static int deliver_reply(struct smg_sim *s, uint16_t from, const struct smg_action *a)
 {
     struct smg_instance *in = &s->instance[a->peer];
-    struct smg_op *receive = in->receive[from];
+    struct smg_op *receive = smg_lanes_running(in->lanes, SMG_LANE_REPLY, from);
+    const struct smg_action *r = receive ? &receive->action : NULL;
 
-    if (!receive || receive->action.request != a->request || receive->action.step != a->step || receive->action.layer_lo != a->layer_lo ||
-        receive->action.bytes != a->bytes)
+    if (!r || r->kind != SMG_ACT_RECV || r->request != a->request || r->step != a->step || r->layer_lo != a->layer_lo ||
+        r->bytes != a->bytes)
         return SMG_ERR_PROTOCOL;
-    in->receive[from] = NULL;
     if (s->observer.operation)
         s->observer.operation(s->observer.arg, receive, receive->start_s, smg_engine_now(s->engine));
     return op_done(s, a->peer, receive);

@@ -32,10 +32,9 @@ struct smg_pending {
 struct smg_instance {
     struct smg_agent *agent;
     struct smg_lanes *lanes;
-    struct smg_op **receive; /* [n_instances] running RECV per peer */
-    uint32_t nic, cpu;       /* endpoints; cpu is used when the node is shared */
+    uint32_t nic, cpu;       /* endpoints; cpu is used when gathers are flows */
     double pcie_Bps, gather_Bps;
-    int shared_cpu;
+    int shared_cpu;          /* gathers are flows that share the node's CPU */
     struct smg_pool pool;
 };
 

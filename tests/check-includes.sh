@@ -24,7 +24,7 @@ declare -A libraries=(
     [emu]="infiniband rdma cuda"
     [kernels]="cuda"
     [experiments]="jansson gsl"
-    [cli]="jansson"
+    [cli]="jansson gsl infiniband"
     [tests]="jansson yaml gsl simgrid xbt infiniband rdma cuda cmocka"
 )
 # What the core may include of libc: no I/O, no clock, no threads.

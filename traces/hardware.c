@@ -12,7 +12,7 @@ struct field {
     int zero; /* 0 is a value */
 };
 
-#define FIELDS_MAX 8
+#define FIELDS_MAX 10
 
 static const struct field gpu_fields[] = {
     {"peak_flops", "FLOP/s", offsetof(struct smg_gpu, peak_flops), 0},
@@ -21,6 +21,8 @@ static const struct field gpu_fields[] = {
     {"memory_bytes", "B", offsetof(struct smg_gpu, memory_bytes), 0},
     {"pcie_Bps", "B/s", offsetof(struct smg_gpu, pcie_Bps), 0},
     {"decode_layer_overhead_s", "s", offsetof(struct smg_gpu, decode_layer_overhead_s), 1},
+    {"hack_layer_overhead_s", "s", offsetof(struct smg_gpu, hack_layer_overhead_s), 1},
+    {"hack_unpack_Bps", "B/s", offsetof(struct smg_gpu, hack_unpack_Bps), 0},
     {NULL, NULL, 0, 0},
 };
 

@@ -95,6 +95,8 @@ static const struct smg_key table[] = {
     ABOVE("network.efficiency", network.efficiency, "1.0", "", 0, 1, "Share of link_gbps that payload gets."),
     NUMBER("network.oversubscription", network.oversubscription, "1", "", 1, 1000,
            "Sum of link rates over the rate of the core."),
+    NUMBER("network.handshake_us", network.handshake_us, "0", "us", 0, 1e9, "Hand-off: time to agree that decode may start."),
+    NUMBER("network.dispatch_us", network.dispatch_us, "0", "us", 0, 1e9, "Hand-off: the router's work per request before its instances hear of it."),
     SIZE("network.chunk_kib", network.chunk_kib, "0", "KiB", 0, 1048576, "Most bytes of one WRITE chunk; 0: by level of detail."),
 
     CHOICE("routing", routing, "least-loaded", routings, "How the router picks instances."),
@@ -170,6 +172,8 @@ static const struct smg_key table[] = {
 
     ABOVE("selection.cap", selection.cap, "0.20", "", 0, 1, "Most tokens a KV head selects, as a share of the prompt."),
     NUMBER("selection.alpha", selection.alpha, "5", "", 0, 1000, "InfiniGen's score threshold below the maximum."),
+    ABOVE("selection.natural", selection.natural, "0.25", "", 0, 1,
+          "InfiniGen: share of tokens within alpha of the best (P158: about 25% at alpha 5); the cap binds below it."),
     ABOVE("selection.partial_ratio", selection.partial_ratio, "0.3", "", 0, 1,
           "InfiniGen: share of key columns kept as metadata."),
     COUNT("selection.hash_bits", selection.hash_bits, "256", "bits", 8, 4096, "HATA: bits of a hash code."),

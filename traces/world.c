@@ -25,7 +25,7 @@ static int check_scheme(const struct smg_scenario *s, struct smg_diag *diag)
         return not_available(diag, "policy", s->policy, "leave it empty and choose a scheme");
     }
     if (smg_scheme_find(s->scheme) == NULL) {
-        return not_available(diag, "scheme", s->scheme, "use full, partial or smartgen");
+        return not_available(diag, "scheme", s->scheme, "`smartgen list schemes` names them");
     }
     if (strcmp(s->proactive.importance, "auto") != 0) {
         return not_available(diag, "proactive.importance", s->proactive.importance, "use auto");
@@ -49,6 +49,24 @@ static int check_ranking(const struct smg_scenario *s, struct smg_diag *diag)
     smg_text_hint(s->proactive.ranking, names, hint, sizeof(hint));
     return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "key 'proactive.ranking': no ranking is called '%.60s'%s", s->proactive.ranking,
                         hint);
+}
+
+/* Groups of HACK run along channels on one side: they must fill a head. */
+static int check_hack(const struct smg_world *w, struct smg_diag *diag)
+{
+    const struct smg_scenario *s = &w->scenario;
+
+    if (strcmp(s->scheme, "hack") != 0) {
+        return SMG_OK;
+    }
+    if (s->hack.bits != 2 && s->hack.bits != 4 && s->hack.bits != 8) {
+        return smg_diag_set(diag, SMG_ERR_RANGE, "key 'hack.bits': expected 2, 4 or 8, found %u", s->hack.bits);
+    }
+    if (w->model.head_dim % s->hack.group != 0) {
+        return smg_diag_set(diag, SMG_ERR_RANGE, "key 'hack.group': expected a divisor of the model's head dimension %u, found %u",
+                            w->model.head_dim, s->hack.group);
+    }
+    return SMG_OK;
 }
 
 static int check_available(const struct smg_scenario *s, struct smg_diag *diag)
@@ -156,6 +174,9 @@ static int fill(struct smg_world *w, struct smg_diag *diag)
 
     if (status == SMG_OK) {
         status = smg_model_load(w->scenario.model, &w->model, diag);
+    }
+    if (status == SMG_OK) {
+        status = check_hack(w, diag);
     }
     if (status == SMG_OK) {
         status = load_hardware(w, diag);

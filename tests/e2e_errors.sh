@@ -1,0 +1,180 @@
+#!/bin/bash
+# Bad usage and bad input: exit status 2, one line that says where, what and what is near, and nothing left behind.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+small=$top_srcdir/tests/e2e/small.yaml
+place=$work/place
+mkdir "$place"
+
+# refused NAME TEXT... -- ARGUMENT...: OUT among the arguments stands for -o FOLDER.
+refused() {
+    local name=$1 texts=() arguments=()
+    shift
+    while [ "$1" != -- ]; do
+        texts+=("$1")
+        shift
+    done
+    shift
+    while [ $# -gt 0 ]; do
+        if [ "$1" = OUT ]; then
+            arguments+=(-o "$place/out")
+        else
+            arguments+=("$1")
+        fi
+        shift
+    done
+    must "$name" 2 "${arguments[@]}"
+    one_line "$name"
+    [ ! -s "$work/stdout" ] || fail "$name: prints on standard output" "$work/stdout"
+    says "$name" "${texts[@]}"
+    leaves "$name" "$place"
+    ok "$name: $(cut -c 1-150 "$work/stderr" | sed "s|$work/||g; s|$top_srcdir/||g")"
+}
+
+# yaml NAME TEXT...: writes a scenario file.
+yaml() {
+    local file=$work/$1.yaml
+    shift
+    printf '%s\n' "$@" >"$file"
+}
+
+# ---- Scenario files: file and line ----
+yaml key "scheme: full" "seed: 3" "prefil: {nodes: 2}"
+refused "unknown key" key.yaml:3 prefil prefill -- sim "$work/key.yaml" OUT
+yaml nested "scheme: full" "on_demand:" "  paralel: true"
+refused "unknown nested key" nested.yaml:3 paralel parallel -- sim "$work/nested.yaml" OUT
+yaml type "seed: 1" "decode: {nodes: two}"
+refused "wrong type" type.yaml:2 decode.nodes two integer -- sim "$work/type.yaml" OUT
+yaml bool "gdr: 7"
+refused "not a truth value" bool.yaml:1 gdr 7 -- sim "$work/bool.yaml" OUT
+yaml map "prefill: 3"
+refused "a number where keys belong" map.yaml:1 prefill -- sim "$work/map.yaml" OUT
+yaml scalar "seed: {a: 1}"
+refused "keys where a number belongs" scalar.yaml:1 seed -- sim "$work/scalar.yaml" OUT
+yaml list "seed: [1, 2]"
+refused "a list where a number belongs" list.yaml:1 seed -- sim "$work/list.yaml" OUT
+yaml range "prefix_hit: 1.5"
+refused "out of range" range.yaml:1 prefix_hit 1.5 -- sim "$work/range.yaml" OUT
+yaml negative "" "workload: {requests: -1}"
+refused "negative count" negative.yaml:2 workload.requests -1 -- sim "$work/negative.yaml" OUT
+yaml nan "prefix_hit: nan"
+refused "not a number" nan.yaml:1 prefix_hit nan -- sim "$work/nan.yaml" OUT
+yaml twice "seed: 1" "seed: 2"
+refused "a key given twice" twice.yaml:2 seed -- sim "$work/twice.yaml" OUT
+yaml malformed "seed: 1" "prefill: {nodes: 2" "scheme: full"
+refused "malformed YAML" malformed.yaml: -- sim "$work/malformed.yaml" OUT
+yaml tab "prefill:" "	nodes: 2"
+refused "malformed YAML, a tab" tab.yaml:2 -- sim "$work/tab.yaml" OUT
+yaml sequence "- seed"
+refused "a file that is a list" sequence.yaml -- sim "$work/sequence.yaml" OUT
+refused "missing scenario file" missing.yaml "No such file" -- sim "$work/missing.yaml" OUT
+refused "a folder as scenario file" "$place" -- sim "$place" OUT
+head -c 300 /dev/zero >"$work/zero.yaml"
+refused "a file of zeros" zero.yaml -- sim "$work/zero.yaml" OUT
+
+# ---- --set: the key ----
+refused "--set of an unknown key" policy.ranking -- sim "$small" --set policy.ranking=random OUT
+refused "--set of a near key" speculative.ration speculative.ratio -- sim "$small" --set speculative.ration=0.1 OUT
+refused "--set without a value" --set seed -- sim "$small" --set seed OUT
+refused "--set without a key" -- sim "$small" --set =3 OUT
+refused "--set of a wrong type" seed abc -- sim "$small" --set seed=abc OUT
+refused "--set out of range" network.efficiency 2 -- sim "$small" --set network.efficiency=2 OUT
+refused "--set past the range of 64 bits" seed -- sim "$small" --set seed=18446744073709551616 OUT
+refused "--set of a group" prefill -- sim "$small" --set prefill=3 OUT
+
+# ---- Names ----
+refused "unknown model" qwen3-14 qwen3-14b -- sim --set model=qwen3-14 OUT
+refused "unknown GPU" l40 l20 -- sim "$small" --set prefill.gpu=l40 OUT
+refused "unknown GPU of decode" h10 h100 -- sim "$small" --set decode.gpu=h10 OUT
+refused "unknown NIC" defalt default -- sim "$small" --set network.nic=defalt OUT
+refused "unknown scheme" smartgn smartgen scheme -- sim "$small" --set scheme=smartgn OUT
+refused "unknown ranking" profil profile proactive.ranking -- sim "$small" --set proactive.ranking=profil OUT
+refused "unknown selector" infinigem infinigen selector -- sim "$small" --set selector=infinigem OUT
+refused "unknown engine" nativ native engine -- sim "$small" --engine nativ OUT
+refused "unknown data set" multifieldqb multifieldqa -- sim --set workload.dataset=multifieldqb --set model=qwen3-8b OUT
+refused "missing importance file" nosuchfile -- sim "$small" --set proactive.importance=nosuchfile OUT
+refused "missing trace" nosuchtrace -- sim "$small" --set workload.kind=trace --set workload.file=nosuchtrace OUT
+refused "trace without a file" workload.file -- sim "$small" --set workload.kind=trace OUT
+refused "unknown format" workload.format azur azure -- sim "$small" --set workload.kind=trace --set workload.format=azur OUT
+
+# ---- Inputs ----
+printf '{"num_hidden_layers": 4' >"$work/config.json"
+refused "malformed model" config.json -- sim --set "model=$work/config.json" OUT
+printf '{"num_hidden_layers": 4}' >"$work/config.json"
+refused "incomplete model" config.json -- sim --set "model=$work/config.json" OUT
+printf 'arrival_s,prompt_tokens,output_tokens\n0,100,4\n0.5,many,4\n' >"$work/trace.csv"
+refused "malformed trace row" trace.csv:3 prompt_tokens many -- sim "$small" --set workload.kind=trace --set workload.format=csv --set "workload.file=$work/trace.csv" OUT
+printf 'arrival_s,prompt_tokens,output_tokens\n0,100,4\n0.5,20\n' >"$work/trace.csv"
+refused "short trace row" trace.csv:3 output_tokens -- sim "$small" --set workload.kind=trace --set workload.format=csv --set "workload.file=$work/trace.csv" OUT
+printf 'arrival_s,tokens\n0,100\n' >"$work/trace.csv"
+refused "trace without a column" trace.csv:1 prompt_tokens -- sim "$small" --set workload.kind=trace --set workload.format=csv --set "workload.file=$work/trace.csv" OUT
+printf 'arrival_s,prompt_tokens,output_tokens\n' >"$work/trace.csv"
+refused "trace without requests" trace.csv -- sim "$small" --set workload.kind=trace --set workload.format=csv --set "workload.file=$work/trace.csv" OUT
+printf '{"timestamp": 0, "input_length": 5, "output_length": 2, "hash_ids": [1]}\n{"timestamp": 0, "input_length": 5,\n' >"$work/trace.jsonl"
+refused "malformed line of JSON" trace.jsonl:2 -- sim "$small" --set workload.kind=trace --set workload.format=mooncake --set "workload.file=$work/trace.jsonl" OUT
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,3,4\n' >"$work/azure.csv"
+refused "malformed time" azure.csv:2 yesterday -- sim "$small" --set workload.kind=trace --set "workload.file=$work/azure.csv" OUT
+
+# ---- What is not there yet, and what cannot be ----
+refused "decode.start: layer" decode.start layer ready -- sim "$small" --set decode.start=layer OUT
+# What is not built in yet is refused by name, until it is.
+for scheme in hack proactive-only streamingllm; do
+    "$SMARTGEN" list schemes | grep -q "^$scheme " || refused "scheme: $scheme" scheme $scheme -- sim "$small" --set scheme=$scheme OUT
+done
+refused "a plug-in" policy -- sim "$small" --set policy=./mine.so OUT
+refused "chunked prefill" prefill.chunk_tokens -- sim "$small" --set prefill.chunk_tokens=256 OUT
+refused "kernels" emu.compute kernels -- emu "$small" --set emu.compute=kernels OUT
+refused "tensor parallelism that does not divide" prefill.tp -- sim "$small" --set prefill.tp=3 OUT
+refused "too many instances" instances -- sim "$small" --set prefill.nodes=70000 OUT
+
+# ---- Commands and options ----
+refused "unknown command" simm sim -- simm "$small"
+refused "unknown option" --enginee --engine -- sim "$small" --enginee native OUT
+refused "option of another command" --timeline -- plan "$small" --timeline
+refused "option without its value" --engine -- sim "$small" OUT --engine
+refused "value for a flag" --timeline -- sim "$small" --timeline=yes OUT
+refused "two scenarios" -- sim "$small" "$small" OUT
+refused "no operand" -- replay
+refused "unknown kind" model models -- list model
+refused "unknown figure" fig99 -- figures fig99 -o "$place/out"
+refused "emu: role" role -- emu "$small" --role prefill OUT
+refused "emu: fabric" fabrik -- emu "$small" --fabric fabrik OUT
+refused "emu: time-out" soon -- emu "$small" --timeout soon OUT
+
+# ---- Folders ----
+refused "replay of nothing" "$work/nothing" -- replay "$work/nothing"
+mkdir "$work/empty"
+refused "replay of an empty folder" "$work/empty" -- replay "$work/empty"
+refused "summarize nothing" "$work/nothing" -- summarize "$work/nothing"
+echo data >"$work/file"
+refused "output below a file" "$work/file" -- sim "$small" -o "$work/file/out"
+refused "output below a file, emu" "$work/file" -- emu "$small" -o "$work/file/out"
+refused "output is a file" "$work/file" -- sim "$small" -o "$work/file"
+[ "$(cat "$work/file")" = data ] || fail "output is a file: the file changed"
+[ -z "$(find "$work" -name '*.tmp-*')" ] || fail "temporary folders: $(find "$work" -name '*.tmp-*')"
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir "$work/locked"
+    chmod 500 "$work/locked"
+    refused "output in a folder without permission" "$work/locked" -- sim "$small" -o "$work/locked/out"
+else
+    skip_part "root may write everywhere: a folder without permission cannot be tested"
+fi
+[ "$engines" != native ] || refused "engine simgrid is not built in" simgrid native -- sim "$small" --engine simgrid OUT
+has libfabric || refused "libfabric is not built in" libfabric -- emu "$small" OUT
+
+# A file that cannot be replayed any more: one byte of the recorded actions is another.
+must "a run to spoil" 0 sim "$small" -o "$work/run"
+replayed "a run to spoil" "$work/run"
+size=$(wc -c <"$work/run/actions.bin")
+printf '\377' | dd of="$work/run/actions.bin" bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
+smg replay "$work/run"
+[ "$rc" -eq 1 ] || [ "$rc" -eq 2 ] || fail "replay of a spoiled run: exit status $rc" "$work/stdout" "$work/stderr"
+one_line "replay of a spoiled run"
+ok "replay of a spoiled run: exit $rc, $(sed "s|$work/||g" "$work/stderr")"
+head -c $((size / 2)) "$work/run/actions.bin" >"$work/cut"
+mv "$work/cut" "$work/run/actions.bin"
+smg replay "$work/run"
+[ "$rc" -eq 1 ] || [ "$rc" -eq 2 ] || fail "replay of a run cut short: exit status $rc" "$work/stdout" "$work/stderr"
+one_line "replay of a run cut short"
+ok "replay of a run cut short: exit $rc, $(sed "s|$work/||g" "$work/stderr")"
+finish
