@@ -29,7 +29,8 @@ struct seat {
     uint32_t prompt_tokens, output_tokens, kr_blocks, total_blocks;
     struct smg_rank *rank;       /* NULL until the first grant */
     struct smg_grid grid;
-    int reserved, handed_off, joined, closing, acked, failed;
+    int assigned, asked, reserved; /* by the router; RESERVE is out; memory is held */
+    int handed_off, joined, closing, acked, failed;
     uint32_t tokens;             /* made so far, the first one (by prefill) included */
     uint32_t granted_next;       /* position of the ranking up to which blocks were pushed or granted */
     uint32_t background;         /* keep-copies in flight */
@@ -71,14 +72,15 @@ static struct seat *seat_find(struct decode *d, uint32_t request)
     return s && s->request == request ? s : NULL;
 }
 
-static struct seat *seat_add(struct decode *d, uint32_t request)
+/* Finds or adds a seat: the prefill node's word that it dropped a request may arrive before the router's assignment. */
+static struct seat *seat_get(struct decode *d, uint32_t request)
 {
     struct seat **at = &d->seats, *s;
 
     while (*at && (*at)->request < request)
         at = &(*at)->next;
     if (*at && (*at)->request == request)
-        return NULL;
+        return *at;
     s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
@@ -550,10 +552,11 @@ static int send_summary(struct decode *d, struct seat *s, struct smg_actions *ou
     return SMG_OK;
 }
 
-/* Memory goes back only when the prefill node has confirmed that nothing of its is on the way any more. */
+/* Memory goes back only when the prefill node has confirmed that nothing of its is on the way any more, and a seat whose RESERVE is out
+ * stays until that is answered. */
 static int seat_retire(struct decode *d, struct seat *s, struct smg_actions *out)
 {
-    if (!s->closing || !s->acked || s->background)
+    if (!s->closing || !s->acked || s->background || s->asked)
         return SMG_OK;
     if (!s->failed && send_summary(d, s, out))
         return SMG_ERR_NOMEM;
@@ -641,11 +644,14 @@ static uint64_t pool_bytes(const struct decode *d, const struct seat *s)
 
 static int on_assign(struct decode *d, const struct smg_event *e, struct smg_actions *out)
 {
-    struct seat *s = seat_add(d, e->msg.request);
+    struct seat *s = seat_get(d, e->msg.request);
     struct smg_action *act;
 
     if (!s)
-        return seat_find(d, e->msg.request) ? SMG_ERR_PROTOCOL : SMG_ERR_NOMEM;
+        return SMG_ERR_NOMEM;
+    if (s->assigned)
+        return SMG_ERR_PROTOCOL;
+    s->assigned = s->asked = 1;
     s->prefill = e->msg.u.assign.partner;
     s->mode = e->msg.u.assign.mode;
     s->prompt_tokens = e->msg.u.assign.prompt_tokens;
@@ -668,7 +674,10 @@ static int on_reserved(struct decode *d, const struct smg_event *e, struct smg_a
 
     if (!s)
         return SMG_ERR_PROTOCOL;
+    s->asked = 0;
     s->reserved = !e->status;
+    if (s->acked) /* prefill failed it; the router's word is on its way and finds no seat */
+        s->closing = s->failed = 1;
     if (s->closing)
         return seat_retire(d, s, out);
     act = smg_agent_send(&d->base, out, e->status ? SMG_ROUTER : s->prefill, e->status ? SMG_MSG_FAILED : SMG_MSG_POOL, s->request);
@@ -724,9 +733,9 @@ static int on_message(struct decode *d, const struct smg_event *e, struct smg_ac
         d->barrier_open = 1;
         return start_iteration(d, out);
     case SMG_MSG_DONE:
-        s = seat_find(d, e->msg.request);
+        s = seat_get(d, e->msg.request);
         if (!s)
-            return SMG_OK; /* prefill failed it before the router's word came */
+            return SMG_ERR_NOMEM;
         s->acked = 1;
         return seat_retire(d, s, out);
     case SMG_MSG_FAILED:

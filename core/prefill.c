@@ -634,6 +634,8 @@ static void count_write(struct prefill *p, struct job *j, const struct smg_event
 static int on_op_done(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
 {
     struct job *j = job_find(p, e->request);
+    uint32_t replies = p->replies;
+    uint16_t partner = j ? j->partner : 0;
     int status = SMG_OK;
 
     if (!j)
@@ -664,7 +666,9 @@ static int on_op_done(struct prefill *p, const struct smg_event *e, struct smg_a
         status = hand_off(p, j, out);
     if (!status)
         status = retire(p, j, out);
-    return status ? status : post_all(p, out);
+    if (!status)
+        status = replies && !p->replies ? post_all(p, out) : post_peer(p, partner, out);
+    return status;
 }
 
 static int on_done(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
@@ -693,7 +697,7 @@ static int on_message(struct prefill *p, const struct smg_event *e, struct smg_a
         j = job_find(p, e->msg.request);
         if (!status && j && j->assigned)
             status = hand_off(p, j, out);
-        return status ? status : post_all(p, out);
+        return status || !j ? status : post_peer(p, j->partner, out);
     case SMG_MSG_INDEX:
         return on_index(p, e, out);
     case SMG_MSG_IDLE:
@@ -701,7 +705,7 @@ static int on_message(struct prefill *p, const struct smg_event *e, struct smg_a
         if (!j || j->done_asked)
             return SMG_OK;
         status = queue_grant(p, j, e->msg.u.grant.blocks, out);
-        return status ? status : post_all(p, out);
+        return status ? status : post_peer(p, j->partner, out);
     case SMG_MSG_DONE:
     case SMG_MSG_FAILED:
         return on_done(p, e, out);

@@ -80,11 +80,12 @@ static int by_value(const void *a, const void *b)
  * departures, against the sum of the requests' own times in it. */
 static int little(const struct smg_records *r, struct laws *l)
 {
-    double *in = malloc((2 * (size_t)r->finished + 1) * sizeof *in), *out = in + r->finished, sum = 0, area = 0, last = 0;
+    double *in = malloc((2 * (size_t)r->finished + 1) * sizeof *in), *out, sum = 0, area = 0, last = 0;
     uint32_t n = 0, i = 0, j = 0;
 
     if (!in)
         return SMG_ERR_NOMEM;
+    out = in + r->finished;
     for (uint32_t q = 0; q < r->n_requests; q++) {
         if (r->request[q].status != SMG_REQUEST_FINISHED || n >= r->finished)
             continue;

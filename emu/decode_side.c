@@ -331,14 +331,14 @@ int smg_decode_receive(struct smg_process *p, struct smg_op *op)
     struct smg_decode_data *d = p->decode[op->action.request];
     struct smg_qp *qp = smg_fabric_qp(p->fabric, op->action.peer, SMG_QUEUE_REPLY);
     uint64_t stride = d->row_cap * d->layout.half_bytes, area = d->reply;
-    struct smg_scatter_plan plan;
+    struct smg_scatter_plan plan = {0};
     int status = smg_reply_plan(p, d->row_remote, stride, d->layout.heads * stride, &plan);
 
     if (smg_reply_scattered(p))
         area = lands_on_device(p) ? d->device : d->staging;
     op->phase = plan.n_receives;
     for (uint32_t i = 0; !status && i < plan.n_receives; i++) {
-        struct smg_piece piece[64];
+        struct smg_piece piece[SMG_REPLY_SEGMENTS];
         uint32_t n = plan.first[i + 1] - plan.first[i];
         for (uint32_t s = 0; s < n; s++) {
             const struct smg_segment *g = &plan.segment[plan.first[i] + s];
@@ -477,7 +477,7 @@ int smg_decode_close(struct smg_process *p, uint32_t request)
 
     if (!status)
         status = account_blocks(p, d, request, rank, p->kr_blocks[request]);
-    if (!status)
+    if (!status && p->handed_off[request]) /* a request that failed before may hold anything */
         status = account_metadata(p, d, request, p->full[request]);
     smg_rank_unref(rank);
     smg_decode_free(p, request);

@@ -59,6 +59,28 @@ static int get(int fd, void *data, size_t bytes)
     return SMG_OK;
 }
 
+/* Each message begins with its kind, so that the report of a child that failed early is not taken for what was expected. */
+enum kind { KIND_PUBLICATION = 0x50554221, KIND_READY, KIND_REPORT };
+
+static int put_kind(int fd, uint32_t kind)
+{
+    return put(fd, &kind, sizeof kind);
+}
+
+/* Takes the next message's kind; one that is not wanted is left where it is. */
+static int get_kind(int fd, uint32_t wanted)
+{
+    uint32_t kind = 0;
+    ssize_t n;
+
+    do
+        n = recv(fd, &kind, sizeof kind, MSG_PEEK | MSG_WAITALL);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof kind || kind != wanted)
+        return SMG_ERR_LOST;
+    return get(fd, &kind, sizeof kind);
+}
+
 /* ---- Forking ---- */
 
 static void become_child(struct smg_harness *h, uint16_t self, int fd)
@@ -130,8 +152,11 @@ static int parent_swap(struct smg_harness *h, struct smg_publication *all)
 {
     int status = SMG_OK;
 
-    for (uint32_t i = 1; i < h->instances && !status; i++)
-        status = get(h->fd[i], &all[i], sizeof all[i]);
+    for (uint32_t i = 1; i < h->instances && !status; i++) {
+        status = get_kind(h->fd[i], KIND_PUBLICATION);
+        if (!status)
+            status = get(h->fd[i], &all[i], sizeof all[i]);
+    }
     for (uint32_t i = 1; i < h->instances && !status; i++)
         status = put(h->fd[i], all, h->instances * sizeof *all);
     return status;
@@ -145,7 +170,9 @@ int smg_harness_swap(struct smg_harness *h, const struct smg_publication *own, s
     if (!h->self) {
         status = parent_swap(h, all);
     } else {
-        status = put(h->fd[0], own, sizeof *own);
+        status = put_kind(h->fd[0], KIND_PUBLICATION);
+        if (!status)
+            status = put(h->fd[0], own, sizeof *own);
         if (!status)
             status = get(h->fd[0], all, h->instances * sizeof *all);
     }
@@ -157,16 +184,15 @@ int smg_harness_swap(struct smg_harness *h, const struct smg_publication *own, s
 int smg_harness_start(struct smg_harness *h, struct smg_diag *diag)
 {
     int status = SMG_OK;
-    char byte = 'r';
 
     for (uint32_t i = 1; !h->self && i < h->instances && !status; i++)
-        status = get(h->fd[i], &byte, 1);
+        status = get_kind(h->fd[i], KIND_READY);
     if (!h->self) {
         h->start_s = monotonic_s();
         for (uint32_t i = 1; i < h->instances && !status; i++)
             status = put(h->fd[i], &h->start_s, sizeof h->start_s);
     } else {
-        status = put(h->fd[0], &byte, 1);
+        status = put_kind(h->fd[0], KIND_READY);
         if (!status)
             status = get(h->fd[0], &h->start_s, sizeof h->start_s);
     }
@@ -175,10 +201,14 @@ int smg_harness_start(struct smg_harness *h, struct smg_diag *diag)
     return status;
 }
 
+/* Nothing is said after that: a child that still waits for the cluster to come up gets an end of file. A child that is gone is found
+ * by collect. */
 void smg_harness_stop(struct smg_harness *h)
 {
-    for (uint32_t i = 1; i < h->instances; i++)
-        (void)put(h->fd[i], "s", 1); /* a child that is gone is found by collect */
+    for (uint32_t i = 1; i < h->instances; i++) {
+        (void)put(h->fd[i], "s", 1);
+        (void)shutdown(h->fd[i], SHUT_WR);
+    }
 }
 
 int smg_harness_stopped(struct smg_harness *h, double seconds)
@@ -208,10 +238,25 @@ int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_s
     r.n_requests = stats->n_requests;
     r.stats = *stats;
     r.diag = *diag;
-    sent = put(h->fd[0], &r, sizeof r);
+    sent = put_kind(h->fd[0], KIND_REPORT);
+    if (!sent)
+        sent = put(h->fd[0], &r, sizeof r);
     if (!sent)
         sent = put(h->fd[0], stats->duplicate_bytes, stats->n_requests * sizeof(uint64_t));
     return sent ? sent : put(h->fd[0], stats->digest, stats->n_requests * sizeof(uint64_t));
+}
+
+/* What a child said before its report was meant for a cluster that did not come up. */
+static int skip_to_report(int fd)
+{
+    struct smg_publication unused;
+    int status = get_kind(fd, KIND_REPORT);
+
+    if (status && !get_kind(fd, KIND_PUBLICATION))
+        status = get(fd, &unused, sizeof unused) ? SMG_ERR_LOST : get_kind(fd, KIND_REPORT);
+    if (status && !get_kind(fd, KIND_READY))
+        status = get_kind(fd, KIND_REPORT);
+    return status;
 }
 
 static int collect_one(struct smg_harness *h, uint32_t i, struct smg_run_stats *stats, struct report *r)
@@ -219,7 +264,7 @@ static int collect_one(struct smg_harness *h, uint32_t i, struct smg_run_stats *
     struct smg_run_stats theirs;
     int status;
 
-    if (get(h->fd[i], r, sizeof *r) || r->n_requests != stats->n_requests)
+    if (skip_to_report(h->fd[i]) || get(h->fd[i], r, sizeof *r) || r->n_requests != stats->n_requests)
         return SMG_ERR_LOST;
     status = smg_run_stats_init(&theirs, r->n_requests);
     if (status)
@@ -236,12 +281,23 @@ static int collect_one(struct smg_harness *h, uint32_t i, struct smg_run_stats *
     return status;
 }
 
+/* Waits for the children; those that have not ended after 5 s are killed. */
 static void reap(struct smg_harness *h)
 {
-    for (uint32_t i = 1; i < h->instances; i++)
-        if (h->pid[i] > 0)
-            while (waitpid(h->pid[i], NULL, 0) < 0 && errno == EINTR)
+    double end_s = monotonic_s() + 5;
+
+    for (uint32_t i = 1; i < h->instances; i++) {
+        pid_t ended = h->pid[i] > 0 ? 0 : -1;
+        while (!ended || (ended < 0 && h->pid[i] > 0 && errno == EINTR)) {
+            ended = waitpid(h->pid[i], NULL, WNOHANG);
+            if (ended)
                 continue;
+            if (monotonic_s() > end_s)
+                kill(h->pid[i], SIGKILL);
+            poll(NULL, 0, 2);
+        }
+        h->pid[i] = 0;
+    }
 }
 
 int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_stats *stats, struct smg_diag *diag)

@@ -334,7 +334,7 @@ int smg_prefill_reply(struct smg_process *p, struct smg_op *op)
     struct smg_prefill_data *d = p->prefill[op->action.request];
     struct smg_index *x = index_find(p, &op->action);
     struct smg_qp *qp = smg_fabric_qp(p->fabric, op->action.peer, SMG_QUEUE_REPLY);
-    struct smg_scatter_plan plan;
+    struct smg_scatter_plan plan = {0};
     uint64_t at = 0, stride = d ? d->layout.grid.tokens * d->layout.half_bytes : 0;
     int status;
 
@@ -387,6 +387,8 @@ int smg_reply_plan(const struct smg_process *p, const uint32_t *rows, uint64_t r
 
     if (limit > p->limits.recv_iov)
         limit = p->limits.recv_iov;
+    if (limit > SMG_REPLY_SEGMENTS)
+        limit = SMG_REPLY_SEGMENTS;
     if (smg_reply_scattered(p))
         return smg_scatter_plan(rows, heads, half, row_stride_bytes, v_offset_bytes, limit, out);
     for (uint32_t h = 0; h < heads; h++)

@@ -323,6 +323,8 @@ static int step(struct smg_process *p)
         p->kr_blocks[e.msg.request] = e.msg.u.assign.kr_blocks;
         p->full[e.msg.request] = e.msg.u.assign.mode == SMG_MODE_FULL;
     }
+    if (e.kind == SMG_EV_MSG && e.msg.kind == SMG_MSG_HANDOFF)
+        p->handed_off[e.msg.request] = 1;
     status = smg_agent_step(p->agent, &e, &p->actions);
     p->stats.events++;
     p->stats.actions += p->actions.n;
@@ -464,6 +466,14 @@ static int settled(const struct smg_process *p)
     return r && r->finished + r->failed == r->n_requests;
 }
 
+/* Nothing happens because nothing is there to do before the next request arrives. */
+static int waits_for_arrival(const struct smg_process *p)
+{
+    const struct smg_records *r = smg_agent_records(p->agent);
+
+    return r && r->finished + r->failed == p->next_arrival && p->next_arrival < r->n_requests;
+}
+
 static int stalled(struct smg_process *p)
 {
     const struct smg_records *r = smg_agent_records(p->agent);
@@ -503,7 +513,7 @@ static int loop(struct smg_process *p)
             break;
         if (!p->self && smg_harness_trouble(p->harness))
             status = smg_process_fail(p, SMG_ERR_LOST, "another instance failed");
-        if (p->stats.events != seen) {
+        if (p->stats.events != seen || waits_for_arrival(p)) {
             seen = p->stats.events;
             last_s = smg_harness_now(p->harness);
         }
@@ -565,7 +575,9 @@ static int set_up_tables(struct smg_process *p)
     p->cookie = calloc(n, sizeof *p->cookie);
     p->kr_blocks = calloc(n, sizeof *p->kr_blocks);
     p->full = calloc(n, 1);
-    if (!status && (!p->peer || !p->reserved_bytes || !p->prefill || !p->decode || !p->cookie || !p->kr_blocks || !p->full))
+    p->handed_off = calloc(n, 1);
+    if (!status && (!p->peer || !p->reserved_bytes || !p->prefill || !p->decode || !p->cookie || !p->kr_blocks || !p->full ||
+                    !p->handed_off))
         status = SMG_ERR_NOMEM;
     if (!status)
         status = smg_agent_create(p->world, p->self, &p->agent);
@@ -653,6 +665,7 @@ static void tear_down(struct smg_process *p)
     free(p->cookie);
     free(p->kr_blocks);
     free(p->full);
+    free(p->handed_off);
     free(p->timer);
     free(p->event);
 }

@@ -83,6 +83,9 @@ struct smg_send_slot {
 /* Control receives posted per queue pair, and sends in flight per process. */
 enum { SMG_CTL_RECEIVES = 32, SMG_CTL_SENDS = 64 };
 
+/* Most segments of one receive. */
+enum { SMG_REPLY_SEGMENTS = 64 };
+
 struct smg_process {
     const struct smg_world *world;
     const struct smg_emu_config *config;
@@ -119,6 +122,7 @@ struct smg_process {
     uint64_t (*cookie)[3];              /* [n_requests] where to write; may be told before the request is assigned here */
     uint32_t *kr_blocks;                /* [n_requests] as assigned */
     uint8_t *full;                      /* [n_requests] */
+    uint8_t *handed_off;                /* [n_requests] prefill said that its metadata is here */
     struct smg_observer observer;
     struct smg_run_stats stats;
     struct smg_diag diag;

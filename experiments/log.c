@@ -155,10 +155,11 @@ static int get_trimmed(FILE *f, void *data, size_t bytes)
     return status ? status : get(f, data, n);
 }
 
-/* The counts in the actions are as recorded; adding items here must not change them. */
+/* The actions are as recorded; adding items here must not change the last one. */
 static int get_items(struct smg_log_reader *r, struct smg_actions *actions, uint32_t n)
 {
-    uint32_t recorded = actions->n ? actions->action[actions->n - 1].n_items : 0;
+    struct smg_action *last = actions->n ? &actions->action[actions->n - 1] : NULL;
+    uint32_t n_items = last ? last->n_items : 0, item_first = last ? last->item_first : 0;
     int status = n && !actions->n ? SMG_ERR_PARSE : SMG_OK;
 
     for (uint32_t i = 0; !status && i < n; i++) {
@@ -167,8 +168,10 @@ static int get_items(struct smg_log_reader *r, struct smg_actions *actions, uint
         if (!status)
             status = smg_actions_item(actions, &item);
     }
-    if (actions->n)
-        actions->action[actions->n - 1].n_items = recorded;
+    if (last) {
+        last->n_items = n_items;
+        last->item_first = item_first;
+    }
     return status;
 }
 
@@ -187,11 +190,12 @@ static int get_actions(struct smg_log_reader *r, struct smg_actions *actions)
 
 int smg_log_next(struct smg_log_reader *r, uint16_t *instance, struct smg_event *e, struct smg_actions *actions, int *more)
 {
+    size_t found = fread(instance, 1, sizeof *instance, r->events);
     int status;
 
-    *more = fread(instance, sizeof *instance, 1, r->events) == 1;
+    *more = found == sizeof *instance;
     if (!*more)
-        return feof(r->events) && fgetc(r->actions) == EOF ? SMG_OK : SMG_ERR_PARSE;
+        return !found && feof(r->events) && fgetc(r->actions) == EOF ? SMG_OK : SMG_ERR_PARSE;
     status = get_trimmed(r->events, e, sizeof *e);
     if (!status)
         status = get_actions(r, actions);

@@ -38,12 +38,14 @@ static enum smg_path path_of(const struct smg_action *a)
     }
 }
 
-/* A wire transfer holds the link for its bytes, or for the posting of its messages when that takes longer. */
+/* A wire transfer holds the links for its bytes, or for the posting of its messages when that takes longer than the bytes on the slower
+ * of the two. */
 static int start_wire(struct smg_sim *s, uint16_t instance, struct smg_op *op)
 {
     const struct smg_action *a = &op->action;
     uint32_t from = s->instance[instance].nic, to = s->instance[a->peer].nic;
-    double Bps = smg_world_link_Bps(s->world, smg_world_node(s->world, instance));
+    double mine = smg_world_link_Bps(s->world, smg_world_node(s->world, instance));
+    double theirs = smg_world_link_Bps(s->world, smg_world_node(s->world, a->peer)), Bps = mine < theirs ? mine : theirs;
 
     s->stats.sent_bytes[path_of(a)] += a->bytes;
     s->stats.messages[path_of(a)] += a->messages;

@@ -1,6 +1,7 @@
 # Tests. One cmocka program per file tests/test_NAME.c: adding one is one line here. A test that cannot run here prints one line
 # "skip: REASON" and exits with 77.
 SMG_UNIT_TESTS =
+SMG_UNIT_TESTS += tests/test_properties
 SMG_UNIT_TESTS += tests/test_experiments_figures
 SMG_UNIT_TESTS += tests/test_experiments_summarize
 SMG_UNIT_TESTS += tests/test_engine
