@@ -50,7 +50,8 @@ void smg_command_help(const struct smg_command *c, FILE *f);
 
 /* Prints "smartgen: text" and returns the exit status that belongs to a status: input errors 2, others 1. */
 int smg_cli_fail(int status, const struct smg_diag *diag);
-/* Loads scenario operand 0 (or the defaults) with --set into a world; non-zero: exit status, message printed. Free with smg_world_free. */
+/* Loads scenario operand 0 (or the defaults) with --set into a world; non-zero: exit status, message printed. Free with
+ * smg_world_free. */
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w);
 
 int smg_cmd_plan(const struct smg_args *a);

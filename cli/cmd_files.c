@@ -49,7 +49,8 @@ static int run_point(void *arg, const struct smg_scenario *s, struct smg_point_r
         return status;
     status = smg_selection_create(&w, &selection);
     if (!status)
-        status = smg_engine_find(engine) ? smg_sim_create(&w, smg_engine_find(engine), selection, NULL, &sim) : SMG_ERR_UNSUPPORTED;
+        status =
+            smg_engine_find(engine) ? smg_sim_create(&w, smg_engine_find(engine), selection, NULL, &sim) : SMG_ERR_UNSUPPORTED;
     if (!status)
         status = smg_sim_run(sim, diag);
     if (!status)
@@ -63,33 +64,53 @@ static int run_point(void *arg, const struct smg_scenario *s, struct smg_point_r
 static void show_progress(void *arg, size_t done, size_t total)
 {
     (void)arg;
-    fprintf(stderr, "\rfig11: %zu of %zu points%s", done, total, done == total ? "\n" : "");
+    fprintf(stderr, "\rfigures: %zu of %zu points%s", done, total, done == total ? "\n" : "");
 }
 
+static int known_figure(const char *id)
+{
+    for (const char *const *known = smg_figure_ids; *known; known++)
+        if (!strcmp(*known, id))
+            return 1;
+    return 0;
+}
+
+static int check_figures(const struct smg_args *a)
+{
+    for (size_t i = 0; i < a->n_operands; i++) {
+        if (known_figure(a->operand[i]))
+            continue;
+        fprintf(stderr, "smartgen figures: unknown figure '%s'; known:", a->operand[i]);
+        for (const char *const *known = smg_figure_ids; *known; known++)
+            fprintf(stderr, " %s", *known);
+        fputc('\n', stderr);
+        return SMG_ERR_INVALID;
+    }
+    return SMG_OK;
+}
+
+/* The report is made from what there is, also when a figure failed. */
 int smg_cmd_figures(const struct smg_args *a)
 {
     const char *engine = a->engine ? a->engine : smg_engine_find("simgrid") ? "simgrid" : "native";
     struct smg_figure_job job = {run_point, (void *)(uintptr_t)engine, a->jobs, a->output ? a->output : "out", NULL, NULL};
-    struct smg_diag diag = {""};
-    int status;
+    struct smg_diag diag = {""}, report = {""};
+    int status, reported;
 
-    for (size_t i = 0; i < a->n_operands; i++) {
-        if (!strcmp(a->operand[i], "fig11"))
-            continue;
-        fprintf(stderr, "smartgen figures: unknown figure '%s'; known: fig11\n", a->operand[i]);
+    if (check_figures(a))
         return SMG_EXIT_USAGE;
-    }
     if (!smg_engine_find(engine)) {
         fprintf(stderr, "smartgen figures: no engine '%s' in this program\n", engine);
         return SMG_EXIT_USAGE;
     }
     if (!a->quiet && isatty(STDERR_FILENO))
         job.progress = show_progress;
-    status = smg_figure_fig11(&job, &diag);
-    if (!status)
-        status = smg_report_write(job.outdir, &diag);
+    status = smg_figures_run(&job, a->operand, a->n_operands, &diag);
+    reported = smg_report_write(job.outdir, &report);
     if (status)
         return smg_cli_fail(status, &diag);
+    if (reported)
+        return smg_cli_fail(reported, &report);
     if (!a->quiet)
         printf("figures and report.html in %s\n", job.outdir);
     return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;

@@ -86,8 +86,8 @@ int smg_cmd_list(const struct smg_args *a)
         return fflush(stdout) ? SMG_EXIT_FAILED : code;
     }
     near = smg_nearest(a->operand[0], names);
-    fprintf(stderr, "smartgen list: unknown kind '%s'%s%s%s; `smartgen list --help` names them\n", a->operand[0], near ? "; did you mean '" : "",
-            near ? near : "", near ? "'?" : "");
+    fprintf(stderr, "smartgen list: unknown kind '%s'%s%s%s; `smartgen list --help` names them\n", a->operand[0],
+            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     return SMG_EXIT_USAGE;
 }
 
@@ -157,7 +157,8 @@ int smg_cmd_doctor(const struct smg_args *a)
     line("cuda", 0, "", "no toolkit at build time: kernels run on the CPU");
 #endif
     line("gpu", !access("/dev/nvidia0", F_OK), "device node found", "no NVIDIA device node: nothing here needs one yet");
-    line("gnuplot", in_path("gnuplot"), "found: smartgen figures can draw", "not in PATH: install gnuplot-nox, for smartgen figures");
+    line("gnuplot", in_path("gnuplot"), "found: smartgen figures can draw",
+         "not in PATH: install gnuplot-nox, for smartgen figures");
     line("data", !access(smg_data_dir(), R_OK), smg_data_dir(), "data folder not found: set SMARTGEN_DATA");
     line("plots", !access(smg_plots_dir(), R_OK), smg_plots_dir(), "plot scripts not found: set SMARTGEN_PLOTS");
     return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;

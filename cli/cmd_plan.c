@@ -19,21 +19,23 @@ static json_t *real(double x)
 static int print_json(const struct smg_world *w, const struct smg_plan *p)
 {
     const struct smg_budget_result *b = &p->budget;
-    json_t *j = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-                          "model", w->model.name, "scheme", w->scenario.scheme, "tokens", (json_int_t)p->prompt_tokens, "output_tokens",
-                          (json_int_t)p->output_tokens, "sharers", (int)p->sharers, "batch", (int)p->batch, "kv_bytes_per_token",
-                          (json_int_t)p->kv_bytes_per_token, "kv_bytes", (json_int_t)b->kv_bytes, "metadata_bytes",
-                          (json_int_t)b->metadata_bytes, "tp_s", b->tp_s, "tt_s", b->tt_s, "window_s", b->window_s, "kr_raw",
-                          (json_int_t)b->kr_raw, "kr_blocks", (json_int_t)b->kr_blocks, "total_blocks", (json_int_t)b->total_blocks, "mode",
-                          mode(p), "proactive_bytes", (json_int_t)p->proactive_bytes, "on_demand_bytes_first_step",
-                          (json_int_t)p->on_demand_bytes_step, "speculative_bytes", (json_int_t)p->speculative_bytes, "on_demand_ratio",
-                          real(p->on_demand_ratio), "ttft_s", real(p->ttft_s), "ttst_s", real(p->ttst_s), "tbt_s", real(p->tbt_s));
+    json_t *j = json_pack(
+        "{s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+        "model", w->model.name, "scheme", w->scenario.scheme, "tokens", (json_int_t)p->prompt_tokens, "output_tokens",
+        (json_int_t)p->output_tokens, "sharers", (int)p->sharers, "batch", (int)p->batch, "kv_bytes_per_token",
+        (json_int_t)p->kv_bytes_per_token, "kv_bytes", (json_int_t)b->kv_bytes, "metadata_bytes", (json_int_t)b->metadata_bytes,
+        "tp_s", b->tp_s, "tt_s", b->tt_s, "window_s", b->window_s, "kr_raw", (json_int_t)b->kr_raw, "kr_blocks",
+        (json_int_t)b->kr_blocks, "total_blocks", (json_int_t)b->total_blocks, "mode", mode(p), "proactive_bytes",
+        (json_int_t)p->proactive_bytes, "on_demand_bytes_first_step", (json_int_t)p->on_demand_bytes_step, "speculative_bytes",
+        (json_int_t)p->speculative_bytes, "on_demand_ratio", real(p->on_demand_ratio), "ttft_s", real(p->ttft_s), "ttst_s",
+        real(p->ttst_s), "tbt_s", real(p->tbt_s));
     int bad = !j;
 
     if (!bad)
         bad = json_object_set_new(j, "utilisation",
-                                  json_pack("{s:o, s:o, s:o, s:o}", "prefill_gpu", real(p->prefill_gpu), "prefill_link", real(p->prefill_link),
-                                            "decode_link", real(p->decode_link), "decode_lane", real(p->decode_lane)));
+                                  json_pack("{s:o, s:o, s:o, s:o}", "prefill_gpu", real(p->prefill_gpu), "prefill_link",
+                                            real(p->prefill_link), "decode_link", real(p->decode_link), "decode_lane",
+                                            real(p->decode_lane)));
     if (!bad)
         bad = json_object_set_new(j, "synthetic", json_pack("{s:b, s:b, s:b}", "importance", w->synthetic_importance, "selection",
                                                             w->synthetic_selection, "workload", w->synthetic_workload));
@@ -55,13 +57,15 @@ static void print_table(const struct smg_world *w, const struct smg_plan *p)
 {
     const struct smg_budget_result *b = &p->budget;
 
-    printf("%s, scheme %s, %u requests of about %u + %u tokens, %u prefill and %u decode instances\n", w->model.name, w->scenario.scheme,
-           w->n_requests, p->prompt_tokens, p->output_tokens, w->prefill_instances, w->decode_instances);
+    printf("%s, scheme %s, %u requests of about %u + %u tokens, %u prefill and %u decode instances\n", w->model.name,
+           w->scenario.scheme, w->n_requests, p->prompt_tokens, p->output_tokens, w->prefill_instances, w->decode_instances);
     printf("  %-30s %.4g s\n", "prefill Tp", b->tp_s);
     printf("  %-30s %.4g s  (%u in transition share the decode link)\n", "full transfer Tt", b->tt_s, p->sharers);
     printf("  %-30s %.4g s\n", "window Tp (L-1)/L", b->window_s);
-    printf("  %-30s %u of %u  (Eq. 2 before clipping: %u), mode %s\n", "Kr blocks", b->kr_blocks, b->total_blocks, b->kr_raw, mode(p));
-    printf("  %-30s %.4g MB of KV, %.4g MB metadata\n", "per request", (double)b->kv_bytes * 1e-6, (double)b->metadata_bytes * 1e-6);
+    printf("  %-30s %u of %u  (Eq. 2 before clipping: %u), mode %s\n", "Kr blocks", b->kr_blocks, b->total_blocks, b->kr_raw,
+           mode(p));
+    printf("  %-30s %.4g MB of KV, %.4g MB metadata\n", "per request", (double)b->kv_bytes * 1e-6,
+           (double)b->metadata_bytes * 1e-6);
     printf("  %-30s %.4g MB\n", "pushed (Kr set)", (double)p->proactive_bytes * 1e-6);
     printf("  %-30s %.4g MB, ratio %.3f\n", "on demand, first step", (double)p->on_demand_bytes_step * 1e-6, p->on_demand_ratio);
     printf("  %-30s %.4g MB\n", "speculative, in all", (double)p->speculative_bytes * 1e-6);

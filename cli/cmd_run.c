@@ -38,8 +38,9 @@ static void print_outcome(const struct smg_run *run, const char *output)
     const struct smg_world *w = run->world;
     double ratio = mean(r, smg_record_on_demand_ratio);
 
-    printf("%s, %s on %s: %u finished, %u failed; mean TTFT %.4g s, TTST %.4g s, TBT %.4g s", w->scenario.scheme, run->driver, run->engine,
-           r->finished, r->failed, mean(r, smg_record_ttft_s), mean(r, smg_record_ttst_s), mean(r, smg_record_tbt_mean_s));
+    printf("%s, %s on %s: %u finished, %u failed; mean TTFT %.4g s, TTST %.4g s, TBT %.4g s", w->scenario.scheme, run->driver,
+           run->engine, r->finished, r->failed, mean(r, smg_record_ttft_s), mean(r, smg_record_ttst_s),
+           mean(r, smg_record_tbt_mean_s));
     if (!isnan(ratio))
         printf("; on-demand ratio %.3f", ratio);
     printf("\n  received MB:");
@@ -88,7 +89,8 @@ static int wants_log(const struct smg_scenario *s)
     return s->records.events || s->records.decisions;
 }
 
-static int recorder_open(struct recorder *rec, const char *output, const struct smg_scenario *s, int one_process, struct smg_diag *diag)
+static int recorder_open(struct recorder *rec, const char *output, const struct smg_scenario *s, int one_process,
+                         struct smg_diag *diag)
 {
     char path[SMG_PATH_MAX];
     int status;
@@ -168,7 +170,8 @@ static int refuse(struct recorder *rec, int status, const struct smg_diag *diag)
 }
 
 /* The end of sim and emu: what the run said comes before what writing said. */
-static int finish(struct recorder *rec, const struct smg_run *run, const struct smg_args *a, int status, const struct smg_diag *run_diag)
+static int finish(struct recorder *rec, const struct smg_run *run, const struct smg_args *a, int status,
+                  const struct smg_diag *run_diag)
 {
     struct smg_diag diag = {""};
     int written = run->records ? recorder_commit(rec, run, &diag) : SMG_OK;

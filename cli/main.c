@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <gsl/gsl_errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -9,14 +10,17 @@
 
 const struct smg_command smg_commands[] = {
     {"plan", "[SCENARIO]", "closed-form numbers of a scenario, before anything runs", "set json", 0, 1, smg_cmd_plan},
-    {"sim", "[SCENARIO]", "simulate a scenario and write its record folder", "set output engine timeline quiet", 0, 1, smg_cmd_sim},
+    {"sim", "[SCENARIO]", "simulate a scenario and write its record folder", "set output engine timeline quiet", 0, 1,
+     smg_cmd_sim},
     {"emu", "[SCENARIO]", "run a scenario on the real transfer engine: one process per instance, real bytes",
      "set output role fabric device timeout quiet", 0, 1, smg_cmd_emu},
-    {"replay", "DIR", "feed the recorded events of a run to the core again; its actions must be byte-equal", "quiet", 1, 1, smg_cmd_replay},
+    {"replay", "DIR", "feed the recorded events of a run to the core again; its actions must be byte-equal", "quiet", 1, 1,
+     smg_cmd_replay},
     {"summarize", "DIR...", "mean TTFT, TTST, TBT of runs, with confidence intervals", "", 1, 4096, smg_cmd_summarize},
-    {"figures", "[ID...]", "regenerate figures and report.html (IDs: fig11; default: all)", "output jobs engine quiet", 0, 16, smg_cmd_figures},
-    {"list", "KIND", "what is built in: models, gpus, nics, hosts, workloads, schemes, rankings, selectors, engines, keys", "", 1, 1,
-     smg_cmd_list},
+    {"figures", "[ID...]", "regenerate figures and report.html (IDs: fig11; default: all)", "output jobs engine quiet", 0, 16,
+     smg_cmd_figures},
+    {"list", "KIND", "what is built in: models, gpus, nics, hosts, workloads, schemes, rankings, selectors, engines, keys", "", 1,
+     1, smg_cmd_list},
     {"doctor", "", "what this machine offers, and what is missing for what", "", 0, 0, smg_cmd_doctor},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};
 
@@ -30,8 +34,10 @@ const struct smg_command *smg_command_find(const char *name)
 
 static void help(FILE *f)
 {
-    fprintf(f, "smartgen %s: selective KV-cache transfer in prefill/decode-disaggregated LLM inference, simulated and for real\n\n"
-               "usage: smartgen COMMAND [OPTION...] [OPERAND...]\n\n", PACKAGE_VERSION);
+    fprintf(f,
+            "smartgen %s: selective KV-cache transfer in prefill/decode-disaggregated LLM inference, simulated and for real\n\n"
+            "usage: smartgen COMMAND [OPTION...] [OPERAND...]\n\n",
+            PACKAGE_VERSION);
     for (const struct smg_command *c = smg_commands; c->name; c++)
         fprintf(f, "  %-10s %-11s %s\n", c->name, c->usage, c->doc);
     fprintf(f, "\n`smartgen COMMAND --help` tells more. Scenario keys: `smartgen list keys`.\n"
@@ -51,12 +57,24 @@ static int unknown(const char *word)
     return SMG_EXIT_USAGE;
 }
 
+/* libinfinipath, which libfabric may load, catches these before main and answers with exit(1): a crash would look like a failed
+ * run, and SIGTERM inside libfabric would wait for its locks for ever. */
+static void own_signals(void)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGILL, SIGABRT};
+
+    for (size_t i = 0; i < sizeof caught / sizeof caught[0]; i++)
+        if (signal(caught[i], SIG_DFL) == SIG_IGN)
+            signal(caught[i], SIG_IGN);
+}
+
 int main(int argc, char **argv)
 {
     const struct smg_command *c;
     struct smg_args args;
     int wants_help = 0;
 
+    own_signals();
     gsl_set_error_handler_off(); /* GSL's default is to abort */
     if (argc < 2) {
         help(stderr);

@@ -46,7 +46,8 @@ void smg_command_help(const struct smg_command *c, FILE *f)
         if (!takes(c, o->name))
             continue;
         snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
-        fprintf(f, "  %c%c%s %-24s %s\n", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->letter ? "," : " ", left, o->doc);
+        fprintf(f, "  %c%c%s %-24s %s\n", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->letter ? "," : " ", left,
+                o->doc);
     }
 }
 
@@ -214,7 +215,7 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
     if (status)
         return smg_cli_fail(status, &diag);
     if (w->over_length)
-        fprintf(stderr, "smartgen: warning: %u of %u prompts are longer than the model's %u positions\n", w->over_length, w->n_requests,
-                w->model.max_positions);
+        fprintf(stderr, "smartgen: warning: %u of %u prompts are longer than the model's %u positions\n", w->over_length,
+                w->n_requests, w->model.max_positions);
     return 0;
 }

@@ -60,8 +60,8 @@ void smg_agent_grid(const struct smg_agent *a, uint32_t prompt_tokens, struct sm
     smg_scheme_grid(a->world, prompt_tokens, out);
 }
 
-/* Requests share a ranking when nothing in it depends on the request: same block count, same length group, and same length too where a
- * sliding window or a short prompt makes the set of non-empty blocks depend on it. */
+/* Requests share a ranking when nothing in it depends on the request: same block count, same length group, and same length too
+ * where a sliding window or a short prompt makes the set of non-empty blocks depend on it. */
 static uint64_t rank_key(const struct smg_agent *a, const struct smg_rank_type *type, uint32_t request, const struct smg_grid *g)
 {
     uint64_t key = smg_hash2(g->blocks, a->world->model.window_tokens ? g->tokens : 0);
@@ -111,8 +111,8 @@ int smg_agent_rank(struct smg_agent *a, uint32_t request, const struct smg_grid 
     return SMG_OK;
 }
 
-struct smg_action *smg_agent_act(struct smg_agent *a, struct smg_actions *out, enum smg_action_kind kind, enum smg_lane lane, uint16_t peer,
-                                 enum smg_purpose purpose, uint32_t request)
+struct smg_action *smg_agent_act(struct smg_agent *a, struct smg_actions *out, enum smg_action_kind kind, enum smg_lane lane,
+                                 uint16_t peer, enum smg_purpose purpose, uint32_t request)
 {
     struct smg_action *act = smg_actions_add(out, kind);
 
@@ -127,7 +127,8 @@ struct smg_action *smg_agent_act(struct smg_agent *a, struct smg_actions *out, e
     return act;
 }
 
-struct smg_action *smg_agent_send(struct smg_agent *a, struct smg_actions *out, uint16_t to, enum smg_message_kind kind, uint32_t request)
+struct smg_action *smg_agent_send(struct smg_agent *a, struct smg_actions *out, uint16_t to, enum smg_message_kind kind,
+                                  uint32_t request)
 {
     struct smg_action *act = smg_agent_act(a, out, SMG_ACT_SEND, SMG_LANE_CTL, to, SMG_FOR_NONE, request);
 

@@ -1,11 +1,12 @@
 /* The seam: agents that step, drivers that execute.
  *
  * Router, prefill and decode instances are agents: state machines that never block, read no clock and look at no memory that a
- * NIC writes. An agent is a function of its event log, so `smartgen replay` can feed a recorded log to the core again and must get
- * the same actions byte for byte. A driver (sim, native, emu, or a test) turns actions into work on lanes and work into events.
+ * NIC writes. An agent is a function of its event log, so `smartgen replay` can feed a recorded log to the core again and must
+ * get the same actions byte for byte. A driver (sim, native, emu, or a test) turns actions into work on lanes and work into
+ * events.
  *
- *     for (;;) { next(driver, &event); smg_agent_step(agent, &event, &actions); post(driver, &actions); log(event, actions); }
- */
+ *     for (;;) { next(driver, &event); smg_agent_step(agent, &event, &actions); post(driver, &actions); log(event, actions);
+ * } */
 #ifndef SMG_CORE_AGENT_H
 #define SMG_CORE_AGENT_H
 
@@ -175,8 +176,8 @@ enum smg_item_flag {
     SMG_ITEM_PRESENT = 2u    /* SPLIT: no selector, everything that is present is used */
 };
 
-/* A piece of an action. WRITE of blocks: [first, first+count) of `layer`. WRITE of metadata: bytes [first, first+count) of that layer's
- * metadata. SPLIT: one request of the batch, its decode step in count. */
+/* A piece of an action. WRITE of blocks: [first, first+count) of `layer`. WRITE of metadata: bytes [first, first+count) of that
+ * layer's metadata. SPLIT: one request of the batch, its decode step in count. */
 struct smg_item {
     uint32_t request;
     uint16_t layer;
@@ -225,7 +226,8 @@ struct smg_records;
 /* Creates the agent of an instance (its role follows from the number). The world must outlive it. */
 int smg_agent_create(const struct smg_world *w, uint16_t instance, struct smg_agent **out);
 void smg_agent_destroy(struct smg_agent *a);
-/* Feeds one event. On error (out of memory, or an event no correct driver sends: SMG_ERR_PROTOCOL) the agent must not be stepped again. */
+/* Feeds one event. On error (out of memory, or an event no correct driver sends: SMG_ERR_PROTOCOL) the agent must not be stepped
+ * again. */
 int smg_agent_step(struct smg_agent *a, const struct smg_event *e, struct smg_actions *out);
 /* Records kept by the router agent, NULL for others. Owned by the agent. */
 const struct smg_records *smg_agent_records(const struct smg_agent *a);

@@ -41,9 +41,10 @@ void smg_agent_grid(const struct smg_agent *a, uint32_t prompt_tokens, struct sm
 int smg_agent_rank(struct smg_agent *a, uint32_t request, const struct smg_grid *g, struct smg_rank **out);
 
 /* Appends an action with the next op number; NULL: out of memory. */
-struct smg_action *smg_agent_act(struct smg_agent *a, struct smg_actions *out, enum smg_action_kind kind, enum smg_lane lane, uint16_t peer,
-                                 enum smg_purpose purpose, uint32_t request);
+struct smg_action *smg_agent_act(struct smg_agent *a, struct smg_actions *out, enum smg_action_kind kind, enum smg_lane lane,
+                                 uint16_t peer, enum smg_purpose purpose, uint32_t request);
 /* Appends a SEND of a message about `request` and returns it for its fields to be filled; NULL: out of memory. */
-struct smg_action *smg_agent_send(struct smg_agent *a, struct smg_actions *out, uint16_t to, enum smg_message_kind kind, uint32_t request);
+struct smg_action *smg_agent_send(struct smg_agent *a, struct smg_actions *out, uint16_t to, enum smg_message_kind kind,
+                                  uint32_t request);
 
 #endif

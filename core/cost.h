@@ -17,7 +17,8 @@ struct smg_cost smg_cost_make(double latency_s, double Bps, double per_message_s
 double smg_cost_apply(const struct smg_cost *c, double bytes, double messages);
 /* One after the other: latencies and per-message costs add, 1/bandwidths add. */
 struct smg_cost smg_cost_series(const struct smg_cost *a, const struct smg_cost *b);
-/* Bytes that occupy a link of Bps as long as the transfer does when it is bound by posting: max(bytes, messages * post_cost * Bps). */
+/* Bytes that occupy a link of Bps as long as the transfer does when it is bound by posting: max(bytes, messages * post_cost *
+ * Bps). */
 double smg_cost_wire_bytes(double bytes, double messages, double post_cost_s, double Bps);
 
 /* Roofline: max(flop / flops, bytes / Bps). */
@@ -31,14 +32,14 @@ double smg_cost_prefill_layer_s(const struct smg_world *w, const struct smg_requ
 double smg_cost_attention_s(const struct smg_world *w, uint64_t entries);
 /* FFN and projections of one decode layer for a batch; last: the output head is added. */
 double smg_cost_ffn_s(const struct smg_world *w, uint32_t batch, int last);
-/* Selector scores of one layer over `tokens` tokens of the batch: metadata read at memory rate (`02` 1.8). 0 where nothing is selected. */
+/* Selector scores of one layer over `tokens` tokens of the batch: metadata read at memory rate. 0 where nothing is selected. */
 double smg_cost_select_s(const struct smg_world *w, uint64_t tokens);
-/* Bytes of prompt-side selector metadata per token and selecting layer (`02` 1.8): infinigen 2*H*floor(partial_ratio*d), hata H*(bits/8 + 2), quest 2*2*d*H/16,
- * oracle 0. */
+/* Bytes of prompt-side selector metadata per token and selecting layer: infinigen 2*H*floor(partial_ratio*d), hata H*(bits/8 +
+ * 2), quest 2*2*d*H/16, oracle 0. */
 uint64_t smg_metadata_token_bytes(const struct smg_world *w);
 
-/* Eq. 2. kr_raw = floor(total (L-1)/L * Tp/Tt) (M (L-1) Tp/Tt when every layer has M blocks), clipped to [dense, total]. window: the bytes of metadata are
- * subtracted from the window first. */
+/* Eq. 2. kr_raw = floor(total (L-1)/L * Tp/Tt) (M (L-1) Tp/Tt when every layer has M blocks), clipped to [dense, total]. window:
+ * the bytes of metadata are subtracted from the window first. */
 struct smg_budget_result {
     double tp_s, tt_s, window_s;
     uint64_t metadata_bytes, kv_bytes;
@@ -48,7 +49,8 @@ struct smg_budget_result {
 /* tt_s: time to send the whole KV cache at the rate this request can expect. */
 uint32_t smg_kr_raw(uint32_t total_blocks, uint32_t layers, double tp_s, double tt_s);
 uint32_t smg_kr_clip(uint32_t raw, uint32_t dense_blocks, uint32_t total_blocks);
-/* The whole decision for a request that shares the decode link with `sharers` requests in transition (itself included). decode_node: whose link. */
+/* The whole decision for a request that shares the decode link with `sharers` requests in transition (itself included).
+ * decode_node: whose link. */
 void smg_budget_decide(const struct smg_world *w, const struct smg_request_spec *r, uint32_t decode_node, uint32_t sharers,
                        struct smg_budget_result *out);
 

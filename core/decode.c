@@ -1,11 +1,13 @@
-/* Decode agent: reserves memory, joins requests at iteration boundaries, and runs the pipeline of `01` 3.4 stage by stage.
+/* Decode agent: reserves memory, joins requests at iteration boundaries, and runs the decode pipeline of the SmartGen paper
+ * (Fig. 8) stage by stage.
  *
  * A stage is one layer (detail: layer) or a run of layers of the same kind (detail: iteration). Per stage s:
- *   attention(s) starts when its KV is there and ffn(s-1) is done; beside it run select(s+1) and the idle notes (speculative grants);
- *   when attention(s) and select(s+1) are done, split(s+1) drives the two lanes, which overlap with ffn(s).
- * Lanes of a stage: local = gather + host-to-device copy of the whole batch; remote = one index message and one reply per request.
- * With on_demand.parallel off the lanes are serial: replies land in host memory, then the local entries are gathered beside them, and
- * everything selected is copied. Fetched entries go to the pool only when they are kept (KV reuse), in the background.
+ *   attention(s) starts when its KV is there and ffn(s-1) is done; beside it run select(s+1) and the idle notes (speculative
+ *   grants); when attention(s) and select(s+1) are done, split(s+1) drives the two lanes, which overlap with ffn(s).
+ * Lanes of a stage: local = gather + host-to-device copy of the whole batch; remote = one index message and one reply per
+ * request. With on_demand.parallel off the lanes are serial: replies land in host memory, then the local entries are gathered
+ * beside them, and everything selected is copied. Fetched entries go to the pool only when they are kept (KV reuse), in the
+ * background.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +50,7 @@ struct decode {
     int barrier_open, running;
     uint32_t s;                  /* stage whose attention runs or is next */
     int attention_started, attention_done, ffn_done;
-    uint32_t next_split;         /* stage whose split waits for its select and for attention of the stage before; n_stages: none */
+    uint32_t next_split; /* stage whose split waits for its select and for attention of the stage before; n_stages: none */
     int select_done;             /* of stage next_split */
     uint32_t lane_stage;         /* stage the lanes work for */
     uint32_t splits_left, remotes_left, copies_left;
@@ -152,8 +154,8 @@ static uint64_t stage_kept_entries(const struct decode *d, const struct stage *s
     uint64_t entries = 0;
 
     for (uint32_t l = st->layer_lo; l < st->layer_hi; l++)
-        entries += (uint64_t)m->kv_heads *
-                   (st->selects ? smg_selection_k(d->base.world, s->prompt_tokens) : smg_model_layer_tokens(m, l, s->prompt_tokens));
+        entries += (uint64_t)m->kv_heads * (st->selects ? smg_selection_k(d->base.world, s->prompt_tokens)
+                                                        : smg_model_layer_tokens(m, l, s->prompt_tokens));
     return entries;
 }
 
@@ -252,8 +254,8 @@ static int begin_local(struct decode *d, struct smg_actions *out)
     return SMG_OK;
 }
 
-/* Work requests the reply is received with: 2*H row segments per layer when rows are contiguous, single entries otherwise; the serial path
- * has one contiguous landing per layer. */
+/* Work requests the reply is received with: 2*H row segments per layer when rows are contiguous, single entries otherwise; the
+ * serial path has one contiguous landing per layer. */
 static uint32_t reply_receives(const struct decode *d, const struct stage *st, uint64_t remote)
 {
     const struct smg_scenario *sc = &d->base.world->scenario;
@@ -514,7 +516,8 @@ static int on_attention(struct decode *d, struct smg_actions *out)
     act->flags = SMG_ACT_NOTIFY;
     act->layer_lo = st->layer_lo;
     act->layer_hi = st->layer_hi;
-    act->duration_s = (layers - 1) * smg_cost_ffn_s(d->base.world, d->n_batch, 0) + smg_cost_ffn_s(d->base.world, d->n_batch, last);
+    act->duration_s =
+        (layers - 1) * smg_cost_ffn_s(d->base.world, d->n_batch, 0) + smg_cost_ffn_s(d->base.world, d->n_batch, last);
     d->attention_done = 1;
     return split_next(d, out);
 }
@@ -552,8 +555,8 @@ static int send_summary(struct decode *d, struct seat *s, struct smg_actions *ou
     return SMG_OK;
 }
 
-/* Memory goes back only when the prefill node has confirmed that nothing of its is on the way any more, and a seat whose RESERVE is out
- * stays until that is answered. */
+/* Memory goes back only when the prefill node has confirmed that nothing of its is on the way any more, and a seat whose RESERVE
+ * is out stays until that is answered. */
 static int seat_retire(struct decode *d, struct seat *s, struct smg_actions *out)
 {
     if (!s->closing || !s->acked || s->background || s->asked)
@@ -680,7 +683,8 @@ static int on_reserved(struct decode *d, const struct smg_event *e, struct smg_a
         s->closing = s->failed = 1;
     if (s->closing)
         return seat_retire(d, s, out);
-    act = smg_agent_send(&d->base, out, e->status ? SMG_ROUTER : s->prefill, e->status ? SMG_MSG_FAILED : SMG_MSG_POOL, s->request);
+    act =
+        smg_agent_send(&d->base, out, e->status ? SMG_ROUTER : s->prefill, e->status ? SMG_MSG_FAILED : SMG_MSG_POOL, s->request);
     if (!act)
         return SMG_ERR_NOMEM;
     if (e->status) {

@@ -1,8 +1,8 @@
 /* Block grid: how a prompt's tokens are cut into KV blocks, layer by layer.
  *
- * Block m of a prompt of N tokens covers tokens [floor(m N/M), floor((m+1) N/M)). A prompt shorter than M tokens has N blocks, and
- * min_block_tokens may coarsen further: the grid then has fewer blocks, none of them empty in a layer that keeps everything. A
- * sliding layer keeps only its last window tokens: blocks before the window are empty, the one it cuts is shortened. */
+ * Block m of a prompt of N tokens covers tokens [floor(m N/M), floor((m+1) N/M)). A prompt shorter than M tokens has N blocks,
+ * and min_block_tokens may coarsen further: the grid then has fewer blocks, none of them empty in a layer that keeps everything.
+ * A sliding layer keeps only its last window tokens: blocks before the window are empty, the one it cuts is shortened. */
 #ifndef SMG_CORE_GRID_H
 #define SMG_CORE_GRID_H
 
@@ -19,7 +19,8 @@ struct smg_grid {
     uint64_t tail_extra_bytes;
 };
 
-void smg_grid_init(struct smg_grid *g, const struct smg_model *m, uint32_t tokens, uint32_t blocks_per_layer, uint32_t min_block_tokens);
+void smg_grid_init(struct smg_grid *g, const struct smg_model *m, uint32_t tokens, uint32_t blocks_per_layer,
+                   uint32_t min_block_tokens);
 /* Tokens [*lo, *hi) of block m that the layer keeps; *lo == *hi: empty. */
 void smg_grid_block(const struct smg_grid *g, uint32_t layer, uint32_t block, uint32_t *lo, uint32_t *hi);
 /* First block that is not empty in this layer; blocks from there to grid.blocks are non-empty. */

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* One matrix per prompt-length group. value[group][layer][block] is a mean selection frequency in [0, 1]; +inf in layers 0 and 1. */
+/* One matrix per prompt-length group. value[group][layer][block] is a mean selection frequency in [0, 1]; +inf in layers 0 and
+ * 1. */
 struct smg_importance {
     uint32_t groups, layers, blocks;
     uint32_t *group_lo, *group_hi;   /* [groups], prompt tokens in (lo, hi] */
@@ -22,7 +23,8 @@ const float *smg_importance_row(const struct smg_importance *im, uint32_t group,
 void smg_importance_resample(const struct smg_importance *im, uint32_t group, uint32_t layer, uint32_t blocks, float *out);
 
 /* Counts selections of a calibration set. For each request average first (a frequency), then over requests:
- * I[l][m] = (1/R) sum_r count_r[l][m] / (steps_r * H * Nb_r[m]); a block that is empty for a request is skipped for that request. */
+ * I[l][m] = (1/R) sum_r count_r[l][m] / (steps_r * H * Nb_r[m]); a block that is empty for a request is skipped for that
+ * request. */
 struct smg_importance_counter;
 int smg_importance_counter_create(uint32_t layers, uint32_t blocks, uint32_t kv_heads, struct smg_importance_counter **out);
 void smg_importance_counter_destroy(struct smg_importance_counter *c);

@@ -1,7 +1,8 @@
 /* Presence ledger of one request on the decode side: the KV mask, the reuse bitmap, and how often each block was written.
  *
- * mask[layer][token]: 0 padding (or a token the layer does not keep), 1 local, 2 remote; width N + output tokens; generated tokens
- * are local. The reuse bitmap marks single fetched entries that are kept: an entry is local iff mask = 1 or its bit is set. */
+ * mask[layer][token]: 0 padding (or a token the layer does not keep), 1 local, 2 remote; width N + output tokens; generated
+ * tokens are local. The reuse bitmap marks single fetched entries that are kept: an entry is local iff mask = 1 or its bit is
+ * set. */
 #ifndef SMG_CORE_LEDGER_H
 #define SMG_CORE_LEDGER_H
 
@@ -24,9 +25,10 @@ struct smg_ledger {
     uint64_t rewritten;          /* blocks written more than once: a conservation error */
 };
 
-/* Creates the ledger of a request with every valid prompt token remote. external_mask: NULL, or caller-owned int8 [layers][width] memory
- * (a region that a NIC writes), which is initialised. */
-int smg_ledger_create(const struct smg_grid *g, uint32_t output_tokens, int reuse, int8_t *external_mask, struct smg_ledger **out);
+/* Creates the ledger of a request with every valid prompt token remote. external_mask: NULL, or caller-owned int8 [layers][width]
+ * memory (a region that a NIC writes), which is initialised. */
+int smg_ledger_create(const struct smg_grid *g, uint32_t output_tokens, int reuse, int8_t *external_mask,
+                      struct smg_ledger **out);
 void smg_ledger_destroy(struct smg_ledger *l);
 const int8_t *smg_ledger_mask(const struct smg_ledger *l, uint32_t layer);               /* [width] */
 uint64_t *smg_ledger_kept(struct smg_ledger *l, uint32_t layer, uint32_t head);         /* [ceil(N/64)] or NULL */

@@ -48,7 +48,8 @@ int smg_model_layer_selects(const struct smg_model *m, uint32_t layer);
 /* Number of layers that select. */
 uint32_t smg_model_selecting_layers(const struct smg_model *m);
 
-/* Parameters of one layer (attention projections and gated FFN; norms left out), of all layers, and of all layers plus embeddings. */
+/* Parameters of one layer (attention projections and gated FFN; norms left out), of all layers, and of all layers plus
+ * embeddings. */
 uint64_t smg_model_layer_params(const struct smg_model *m);
 uint64_t smg_model_body_params(const struct smg_model *m);
 uint64_t smg_model_params(const struct smg_model *m);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hack.h"
 #include "core/rank.h"
 #include "core/scheme.h"
 #include "core/selection.h"
@@ -36,8 +37,8 @@ static double rate(const struct smg_world *w)
     return w->scenario.workload.kind == SMG_WORKLOAD_BATCH || span <= 0 ? NAN : w->n_requests / span;
 }
 
-/* Requests in transition at once on one decode NIC: all that start together in a batch; else Little's law over prefill and transfer,
- * at least one. */
+/* Requests in transition at once on one decode NIC: all that start together in a batch; else Little's law over prefill and
+ * transfer, at least one. */
 static uint32_t sharers(const struct smg_world *w, double tp_s, double alone_s)
 {
     double lambda = rate(w), together = w->n_requests < w->prefill_instances ? w->n_requests : w->prefill_instances;
@@ -86,28 +87,47 @@ static int ratio(const struct smg_world *w, const struct smg_features *f, const 
     return status;
 }
 
-/* One decode step of the batch with a share `remote` of the selected entries on the prefill nodes. */
-static double step_s(const struct smg_world *w, const struct smg_features *f, const struct smg_plan *p, double remote, double *lane_s)
+/* HACK keeps everything on the GPU: attention and FFN in turn, no lanes. */
+static double hack_step_s(const struct smg_world *w, const struct smg_plan *p)
+{
+    double sum = 0;
+
+    for (uint32_t l = 0; l < w->model.layers; l++)
+        sum += smg_hack_attention_s(w, (uint64_t)p->batch * smg_model_layer_tokens(&w->model, l, p->prompt_tokens)) +
+               smg_cost_ffn_s(w, p->batch, l + 1 == w->model.layers);
+    return sum;
+}
+
+/* One decode step of the batch with a share `remote` of the selected entries on the prefill nodes; absent ones are left out where
+ * the scheme evicts. Local entries are gathered and copied; remote ones cross the link, in parallel, or before a common copy. */
+static double step_s(const struct smg_world *w, const struct smg_features *f, const struct smg_plan *p, double remote,
+                     double *lane_s)
 {
     const struct smg_model *m = &w->model;
     uint32_t node = smg_world_node(w, 1 + w->prefill_instances);
-    double lane = 1 / smg_world_gather_Bps(w, node) + 1 / w->decode_gpu.pcie_Bps, link = smg_world_link_Bps(w, node), sum = 0, own = 0;
+    double gather = 1 / smg_world_gather_Bps(w, node), copy = 1 / w->decode_gpu.pcie_Bps, link = smg_world_link_Bps(w, node),
+           sum = 0, own = 0;
 
+    *lane_s = 0;
+    if (f->on_gpu)
+        return hack_step_s(w, p);
     for (uint32_t l = 0; l < m->layers; l++) {
         int selects = smg_model_layer_selects(m, l), last = l + 1 == m->layers;
         uint64_t entries = (uint64_t)m->kv_heads * p->batch *
                            (selects ? smg_selection_k(w, p->prompt_tokens) : smg_model_layer_tokens(m, l, p->prompt_tokens));
-        double bytes = (double)(entries * smg_model_entry_bytes(m)), far = selects ? remote * bytes / link : 0;
-        double near = (selects && f->parallel ? 1 - remote : 1) * bytes * lane, ffn = smg_cost_ffn_s(w, p->batch, last);
-        double lanes = f->parallel ? fmax(near, far) : near + far;
+        double bytes = (double)(entries * smg_model_entry_bytes(m)), absent = selects ? remote * bytes : 0,
+               far = f->evict ? 0 : absent / link;
+        double near = (bytes - absent) * (gather + copy), body = smg_cost_ffn_s(w, p->batch, 0), lanes;
+        lanes = f->parallel ? fmax(near, far) : near + far + (f->evict ? 0 : absent * copy);
         own += near;
-        sum += smg_cost_attention_s(w, entries) + (l ? fmax(lanes, smg_cost_ffn_s(w, p->batch, 0)) : lanes) + (last ? ffn : 0);
+        sum += smg_cost_attention_s(w, entries) + (l ? fmax(lanes, body) : lanes) + (last ? smg_cost_ffn_s(w, p->batch, 1) : 0);
     }
     *lane_s = own;
     return sum;
 }
 
-/* Time from the start of prefill until decode may start: `05` 10 (4), c + (L-1) max(c, x) + x, with x the wire time of one layer's share. */
+/* Time from the start of prefill until decode may start, a two-stage pipeline: c + (L-1) max(c, x) + x, with x the wire time of
+ * one layer's share. */
 static double ready_s(const struct smg_world *w, const struct smg_plan *p)
 {
     double link = smg_world_link_Bps(w, smg_world_node(w, 1 + w->prefill_instances)) / p->sharers, L = w->model.layers;

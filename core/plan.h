@@ -1,5 +1,5 @@
-/* Closed forms: what a run will look like, before anything runs. One representative request (the workload's mean prompt), all requests of a
- * batch alike, no contention beyond the shares stated here (docs/model.md, "Plan"). */
+/* Closed forms: what a run will look like, before anything runs. One representative request (the workload's mean prompt), all
+ * requests of a batch alike, no contention beyond the shares stated here (docs/model.md, "Plan"). */
 #ifndef SMG_CORE_PLAN_H
 #define SMG_CORE_PLAN_H
 

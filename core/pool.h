@@ -1,4 +1,5 @@
-/* Admission to an instance's KV memory: first come, first served; what can never fit is refused at once. Shared by all drivers. */
+/* Admission to an instance's KV memory: first come, first served; what can never fit is refused at once. Shared by all
+ * drivers. */
 #ifndef SMG_CORE_POOL_H
 #define SMG_CORE_POOL_H
 
@@ -17,7 +18,8 @@ struct smg_pool {
 
 void smg_pool_init(struct smg_pool *p, uint64_t total_bytes);
 void smg_pool_free(struct smg_pool *p);
-/* SMG_OK: granted now. SMG_ERR_CAPACITY: larger than the whole pool. SMG_ERR_RANGE: queued; smg_pool_next will grant it. SMG_ERR_NOMEM. */
+/* SMG_OK: granted now. SMG_ERR_CAPACITY: larger than the whole pool. SMG_ERR_RANGE: queued; smg_pool_next will grant it.
+ * SMG_ERR_NOMEM. */
 int smg_pool_ask(struct smg_pool *p, uint32_t request, uint32_t op, uint64_t bytes);
 void smg_pool_give(struct smg_pool *p, uint64_t bytes);
 /* Grants the request that waits longest when it fits now; 0: none. */

@@ -1,10 +1,10 @@
-/* Prefill agent: computes prompts layer by layer, pushes the Kr best blocks as layers complete, answers on-demand requests, and trickles the
- * rest when a decode instance grants it.
+/* Prefill agent: computes prompts layer by layer, pushes the Kr best blocks as layers complete, answers on-demand requests, and
+ * trickles the rest when a decode instance grants it.
  *
- * Order on the wire (`01` 3.1, 3.3): metadata ahead of blocks; replies ahead of late pushes (blocks of a request that already decodes);
- * granted blocks join the replies' queue (speculative.queue: shared) or come last of all (own). What goes next is decided at chunk
- * boundaries: at most PUSH_WINDOW chunks per peer are posted ahead.
- */
+ * Order on the wire (SmartGen paper, sections on proactive and speculative transfer): metadata ahead of blocks; replies ahead of
+ * late pushes (blocks of a request that already decodes); granted blocks join the replies' queue (speculative.queue: shared) or
+ * come last of all (own). What goes next is decided at chunk boundaries: at most PUSH_WINDOW chunks per peer are posted
+ * ahead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +12,9 @@
 #include "core/cost.h"
 
 enum { PUSH_WINDOW = 2 };
+
+/* What a job has for the wire, in the order in which it goes. */
+enum queue { QUEUE_METADATA, QUEUE_PUSH, QUEUE_SPECULATIVE, QUEUES };
 
 /* A piece of work for the wire: block ranges of one request, or a piece of one layer's metadata. */
 struct chunk {
@@ -29,6 +32,8 @@ struct fifo {
 
 struct job {
     struct job *next;            /* by request id, ascending */
+    struct job *busy_next;       /* of its peer's busy jobs, by request id, ascending */
+    uint32_t waiting;            /* chunks queued; 0: not busy */
     uint32_t request;
     uint16_t partner;            /* decode instance, 0: nothing to hand off */
     uint16_t mode;
@@ -41,7 +46,7 @@ struct job {
     uint32_t offloaded;          /* layers in host memory, in order */
     uint32_t queued;             /* layers whose chunks are queued */
     int first_token;
-    struct fifo metadata, push, speculative;
+    struct fifo queue[QUEUES];
     uint32_t in_flight;          /* WRITEs, gathers and replies not complete */
     uint32_t required_left;      /* chunks that the hand-off waits for */
     uint32_t push_left;          /* METADATA and PUSH chunks queued or in flight */
@@ -50,11 +55,17 @@ struct job {
     uint64_t metadata_bytes, proactive_bytes, speculative_bytes, on_demand_bytes, messages;
 };
 
+/* What is on its way, or waits to be, to one decode instance. */
+struct peer {
+    uint32_t posted;             /* PUSH chunks in flight */
+    uint32_t waiting[QUEUES];    /* chunks queued */
+    struct job *busy;            /* jobs that have some */
+};
+
 struct prefill {
     struct smg_agent base;
     struct job *jobs;
-    uint32_t *posted;            /* [instances] PUSH chunks in flight per peer */
-    uint32_t *waiting;           /* [instances] chunks queued per peer */
+    struct peer *peer;           /* [instances] */
     uint32_t replies;            /* operations on REPLY lanes in flight */
     uint64_t metadata_token_bytes;
 };
@@ -103,9 +114,8 @@ static uint32_t fifo_clear(struct fifo *f)
 
 static void job_free(struct job *j)
 {
-    fifo_clear(&j->metadata);
-    fifo_clear(&j->push);
-    fifo_clear(&j->speculative);
+    for (int q = 0; q < QUEUES; q++)
+        fifo_clear(&j->queue[q]);
     smg_rank_unref(j->rank);
     free(j);
 }
@@ -132,9 +142,8 @@ static struct job *job_get(struct prefill *p, uint32_t request)
     if (!j)
         return NULL;
     j->request = request;
-    fifo_init(&j->metadata);
-    fifo_init(&j->push);
-    fifo_init(&j->speculative);
+    for (int q = 0; q < QUEUES; q++)
+        fifo_init(&j->queue[q]);
     j->next = *at;
     *at = j;
     return j;
@@ -156,8 +165,7 @@ static void prefill_destroy(struct smg_agent *a)
 
     while (p->jobs)
         job_remove(p, p->jobs);
-    free(p->posted);
-    free(p->waiting);
+    free(p->peer);
     free(p);
 }
 
@@ -167,10 +175,9 @@ static int prefill_create(const struct smg_world *w, struct smg_agent **out)
 
     if (!p)
         return SMG_ERR_NOMEM;
-    p->posted = calloc(smg_world_instances(w), sizeof *p->posted);
-    p->waiting = calloc(smg_world_instances(w), sizeof *p->waiting);
-    if (!p->posted || !p->waiting) {
-        prefill_destroy(&p->base);
+    p->peer = calloc(smg_world_instances(w), sizeof *p->peer);
+    if (!p->peer) {
+        free(p);
         return SMG_ERR_NOMEM;
     }
     p->metadata_token_bytes = smg_metadata_token_bytes(w);
@@ -192,12 +199,43 @@ static struct chunk *chunk_new(uint16_t purpose, uint16_t layer, uint32_t cap_it
 }
 
 /* Queues a complete chunk. It was made with room for the most items it could have got: what is left over goes back. */
-static void enqueue(struct prefill *p, struct job *j, struct fifo *f, struct chunk *c)
+static void enqueue(struct prefill *p, struct job *j, enum queue q, struct chunk *c)
 {
     struct chunk *fits = realloc(c, sizeof *c + c->n_items * sizeof c->item[0]);
+    struct peer *to = &p->peer[j->partner];
+    struct job **at = &to->busy;
 
-    fifo_push(f, fits ? fits : c);
-    p->waiting[j->partner]++;
+    fifo_push(&j->queue[q], fits ? fits : c);
+    to->waiting[q]++;
+    if (j->waiting++)
+        return;
+    while (*at && (*at)->request < j->request)
+        at = &(*at)->busy_next;
+    j->busy_next = *at;
+    *at = j;
+}
+
+static void not_busy(struct prefill *p, struct job *j)
+{
+    struct job **at = &p->peer[j->partner].busy;
+
+    while (*at && *at != j)
+        at = &(*at)->busy_next;
+    if (*at)
+        *at = j->busy_next;
+}
+
+/* Takes the oldest chunk of a queue, NULL: there is none. */
+static struct chunk *dequeue(struct prefill *p, struct job *j, enum queue q)
+{
+    struct chunk *c = fifo_pop(&j->queue[q]);
+
+    if (!c)
+        return NULL;
+    p->peer[j->partner].waiting[q]--;
+    if (!--j->waiting)
+        not_busy(p, j);
+    return c;
 }
 
 static int queue_metadata(struct prefill *p, struct job *j, uint16_t layer)
@@ -215,7 +253,7 @@ static int queue_metadata(struct prefill *p, struct job *j, uint16_t layer)
         c->bytes = total - at < limit ? total - at : limit;
         c->n_items = 1;
         c->item[0] = (struct smg_item){j->request, layer, 0, (uint32_t)at, (uint32_t)c->bytes};
-        enqueue(p, j, &j->metadata, c);
+        enqueue(p, j, QUEUE_METADATA, c);
         j->push_left++;
         j->required_left++;
     }
@@ -253,7 +291,7 @@ static int queue_blocks(struct prefill *p, struct job *j, uint16_t layer)
         if (position[m] >= j->kr_blocks)
             continue;
         if (c && c->bytes + bytes > limit) {
-            enqueue(p, j, &j->push, c);
+            enqueue(p, j, QUEUE_PUSH, c);
             c = NULL;
         }
         if (!c) {
@@ -266,7 +304,7 @@ static int queue_blocks(struct prefill *p, struct job *j, uint16_t layer)
         chunk_add(c, j->request, layer, m, bytes, smg_grid_range_tokens(&j->grid, layer, m, 1));
     }
     if (c)
-        enqueue(p, j, &j->push, c);
+        enqueue(p, j, QUEUE_PUSH, c);
     return SMG_OK;
 }
 
@@ -289,7 +327,8 @@ static int queue_layers(struct prefill *p, struct job *j)
 
 static int post_write(struct prefill *p, struct job *j, struct chunk *c, enum smg_lane lane, struct smg_actions *out)
 {
-    struct smg_action *act = smg_agent_act(&p->base, out, SMG_ACT_WRITE, lane, j->partner, (enum smg_purpose)c->purpose, j->request);
+    struct smg_action *act =
+        smg_agent_act(&p->base, out, SMG_ACT_WRITE, lane, j->partner, (enum smg_purpose)c->purpose, j->request);
     int status = act ? SMG_OK : SMG_ERR_NOMEM;
 
     if (act) {
@@ -308,34 +347,39 @@ static int post_write(struct prefill *p, struct job *j, struct chunk *c, enum sm
     return status;
 }
 
-/* The next chunk that may go to this peer: metadata of any request, then blocks; late blocks wait for replies; own-queue speculation last. */
+/* Whether a job's chunks of a queue have to wait for the replies: late blocks and own-queue speculation do. */
+static int yields(const struct prefill *p, const struct job *j, enum queue q)
+{
+    return p->replies && (q == QUEUE_SPECULATIVE || (q == QUEUE_PUSH && j->handed_off));
+}
+
+/* The next chunk that may go to this peer: of the first queue, then of the first request, that have one; NULL: none. */
 static struct chunk *next_chunk(struct prefill *p, uint16_t peer, struct job **owner)
 {
-    struct chunk *c = NULL;
+    struct peer *to = &p->peer[peer];
 
-    for (struct job *j = p->jobs; j && !c; j = j->next)
-        if (j->partner == peer && (c = fifo_pop(&j->metadata)))
+    for (enum queue q = QUEUE_METADATA; q < QUEUES; q++) {
+        for (struct job *j = to->waiting[q] ? to->busy : NULL; j; j = j->busy_next) {
+            struct chunk *c = yields(p, j, q) ? NULL : dequeue(p, j, q);
+            if (!c)
+                continue;
             *owner = j;
-    for (struct job *j = p->jobs; j && !c; j = j->next)
-        if (j->partner == peer && !(j->handed_off && p->replies) && (c = fifo_pop(&j->push)))
-            *owner = j;
-    for (struct job *j = p->jobs; j && !c && !p->replies; j = j->next)
-        if (j->partner == peer && (c = fifo_pop(&j->speculative)))
-            *owner = j;
-    return c;
+            return c;
+        }
+    }
+    return NULL;
 }
 
 static int post_peer(struct prefill *p, uint16_t peer, struct smg_actions *out)
 {
     int status = SMG_OK;
 
-    while (!status && p->waiting[peer] && p->posted[peer] < PUSH_WINDOW) {
+    while (!status && p->peer[peer].posted < PUSH_WINDOW) {
         struct job *j = NULL;
         struct chunk *c = next_chunk(p, peer, &j);
         if (!c)
             break;
-        p->posted[peer]++;
-        p->waiting[peer]--;
+        p->peer[peer].posted++;
         status = post_write(p, j, c, SMG_LANE_PUSH, out);
     }
     return status;
@@ -375,7 +419,7 @@ static int queue_grant(struct prefill *p, struct job *j, uint32_t blocks, struct
             p->replies++;
             status = post_write(p, j, c, SMG_LANE_REPLY, out);
         } else {
-            enqueue(p, j, &j->speculative, c);
+            enqueue(p, j, QUEUE_SPECULATIVE, c);
         }
         c = NULL;
     }
@@ -420,7 +464,8 @@ static int send_summary(struct prefill *p, struct job *j, struct smg_actions *ou
     return SMG_OK;
 }
 
-/* A finished (or failed) request is dropped when the NIC holds nothing of it any more; only then may the decode node reuse its memory. */
+/* A finished (or failed) request is dropped when the NIC holds nothing of it any more; only then may the decode node reuse its
+ * memory. */
 static int retire(struct prefill *p, struct job *j, struct smg_actions *out)
 {
     int computed = j->offloaded == p->base.world->model.layers || !j->started || (!j->partner && j->first_token);
@@ -439,7 +484,11 @@ static int retire(struct prefill *p, struct job *j, struct smg_actions *out)
 
 static void drop_queues(struct prefill *p, struct job *j)
 {
-    p->waiting[j->partner] -= fifo_clear(&j->metadata) + fifo_clear(&j->push) + fifo_clear(&j->speculative);
+    for (int q = 0; q < QUEUES; q++)
+        p->peer[j->partner].waiting[q] -= fifo_clear(&j->queue[q]);
+    if (j->waiting)
+        not_busy(p, j);
+    j->waiting = 0;
     j->sent_next = j->rank ? j->rank->total : 0;
 }
 
@@ -500,7 +549,8 @@ static int start_compute(struct prefill *p, struct job *j, struct smg_actions *o
     if (!smg_agent_send(&p->base, out, SMG_ROUTER, SMG_MSG_STARTED, j->request))
         return SMG_ERR_NOMEM;
     for (uint32_t l = 0; l < p->base.world->model.layers; l++) {
-        struct smg_action *act = smg_agent_act(&p->base, out, SMG_ACT_COMPUTE, SMG_LANE_GPU_MAIN, 0, SMG_FOR_PREFILL_LAYER, j->request);
+        struct smg_action *act =
+            smg_agent_act(&p->base, out, SMG_ACT_COMPUTE, SMG_LANE_GPU_MAIN, 0, SMG_FOR_PREFILL_LAYER, j->request);
         if (!act)
             return SMG_ERR_NOMEM;
         act->flags = SMG_ACT_NOTIFY;
@@ -623,7 +673,7 @@ static void count_write(struct prefill *p, struct job *j, const struct smg_event
     if (e->purpose == SMG_FOR_SPECULATIVE && p->base.world->scenario.speculative.queue == SMG_SPEC_SHARED)
         p->replies--;
     else
-        p->posted[j->partner]--;
+        p->peer[j->partner].posted--;
     if (e->purpose == SMG_FOR_SPECULATIVE)
         return;
     j->push_left--;

@@ -1,4 +1,5 @@
-/* Records of a run, kept by the router agent on its one clock. Times in s from the start of the run; NAN: the quantity does not exist. */
+/* Records of a run, kept by the router agent on its one clock. Times in s from the start of the run; NAN: the quantity does not
+ * exist. */
 #ifndef SMG_CORE_RECORD_H
 #define SMG_CORE_RECORD_H
 

@@ -168,7 +168,8 @@ static void assign(struct router *r, uint32_t request, uint16_t prefill)
     r->transition[smg_world_node(w, q->decode_instance)]++;
 }
 
-static int send_assignment(struct router *r, struct smg_actions *out, uint16_t to, uint16_t partner, enum smg_message_kind kind, uint32_t request)
+static int send_assignment(struct router *r, struct smg_actions *out, uint16_t to, uint16_t partner, enum smg_message_kind kind,
+                           uint32_t request)
 {
     struct smg_action *act = smg_agent_send(&r->base, out, to, kind, request);
     const struct smg_request_record *q = &r->records.request[request];
@@ -343,8 +344,8 @@ static void on_summary(struct router *r, const struct smg_event *e)
     settle(r, e->msg.request);
 }
 
-/* A request failed somewhere: record why, and tell its other instance to drop it. From a prefill instance the word also says that its GPU
- * does not (or no longer) compute the prompt; it comes once more when the failure was another instance's. */
+/* A request failed somewhere: record why, and tell its other instance to drop it. From a prefill instance the word also says that
+ * its GPU does not (or no longer) compute the prompt; it comes once more when the failure was another instance's. */
 static int on_failed(struct router *r, const struct smg_event *e, struct smg_actions *out)
 {
     struct smg_request_record *q = &r->records.request[e->msg.request];

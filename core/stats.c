@@ -109,7 +109,8 @@ static int little(const struct smg_records *r, struct laws *l)
     return SMG_OK;
 }
 
-int smg_conservation_check(const struct smg_records *r, const struct smg_run_stats *s, struct smg_law laws[SMG_LAWS], size_t *n_out)
+int smg_conservation_check(const struct smg_records *r, const struct smg_run_stats *s, struct smg_law laws[SMG_LAWS],
+                           size_t *n_out)
 {
     struct laws l = {laws, 0, 0};
     uint64_t meta = 0, push = 0, spec = 0, fetched = 0, sent = 0;
@@ -134,7 +135,9 @@ int smg_conservation_check(const struct smg_records *r, const struct smg_run_sta
     }
     law(&l, "wire: sent = received",
         (double)(s->sent_bytes[0] + s->sent_bytes[1] + s->sent_bytes[2] + s->sent_bytes[3] + s->sent_bytes[4]),
-        (double)(s->received_bytes[0] + s->received_bytes[1] + s->received_bytes[2] + s->received_bytes[3] + s->received_bytes[4]), 0);
+        (double)(s->received_bytes[0] + s->received_bytes[1] + s->received_bytes[2] + s->received_bytes[3] +
+                 s->received_bytes[4]),
+        0);
     if (little(r, &l))
         return SMG_ERR_NOMEM;
     *n_out = l.n;

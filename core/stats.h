@@ -1,4 +1,4 @@
-/* What a driver counted with its own eyes, and the conservation laws that records and counts must satisfy (`09`, Conservation). */
+/* What a driver counted with its own eyes, and the conservation laws that records and counts must satisfy (docs/records.md). */
 #ifndef SMG_CORE_STATS_H
 #define SMG_CORE_STATS_H
 
@@ -42,6 +42,7 @@ struct smg_law {
 enum { SMG_LAWS = 10 };
 
 /* Checks every law; returns SMG_OK or SMG_ERR_CONSERVATION. laws[SMG_LAWS] is filled, *n_out entries. */
-int smg_conservation_check(const struct smg_records *r, const struct smg_run_stats *s, struct smg_law laws[SMG_LAWS], size_t *n_out);
+int smg_conservation_check(const struct smg_records *r, const struct smg_run_stats *s, struct smg_law laws[SMG_LAWS],
+                           size_t *n_out);
 
 #endif

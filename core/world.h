@@ -1,4 +1,5 @@
-/* The resolved world of one run: scenario, model, hardware, requests, importance. Plain data; filled by traces/, read by everybody. */
+/* The resolved world of one run: scenario, model, hardware, requests, importance. Plain data; filled by traces/, read by
+ * everybody. */
 #ifndef SMG_CORE_WORLD_H
 #define SMG_CORE_WORLD_H
 

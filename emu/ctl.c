@@ -77,7 +77,8 @@ static int check(struct smg_process *p, const struct smg_wire *wire, const struc
     if (c->bytes < sizeof *wire || wire->magic != SMG_WIRE_MAGIC || wire->bytes != c->bytes || (wire->bytes - sizeof *wire) % 4)
         return smg_process_fail(p, SMG_ERR_PROTOCOL, "instance %u sent a malformed message", c->peer);
     if (wire->msg.request >= p->world->n_requests)
-        return smg_process_fail(p, SMG_ERR_PROTOCOL, "instance %u speaks of request %u, which does not exist", c->peer, wire->msg.request);
+        return smg_process_fail(p, SMG_ERR_PROTOCOL, "instance %u speaks of request %u, which does not exist", c->peer,
+                                wire->msg.request);
     return SMG_OK;
 }
 

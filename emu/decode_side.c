@@ -1,6 +1,6 @@
-/* What a decode instance does with real bytes: splits by the mask that NICs write, gathers, receives, and checks every entry that attention
- * would read. "Device" memory is host memory here, kept apart so that every copy of the real path is made.
- */
+/* What a decode instance does with real bytes: splits by the mask that NICs write, gathers, receives, and checks every entry that
+ * attention would read. "Device" memory is host memory here, kept apart so that every copy of the real path is
+ * made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ uint64_t smg_decode_need(const struct smg_process *p, uint32_t request)
     struct smg_layout l;
 
     smg_layout_init(&l, p->world, request, p->features.metadata);
-    return smg_layout_kv_bytes(&l) + smg_layout_mask_bytes(&l) + smg_layout_metadata_bytes(&l) + 3 * device_bytes(&l) + 8 * SMG_ARENA_ALIGN;
+    return smg_layout_kv_bytes(&l) + smg_layout_mask_bytes(&l) + smg_layout_metadata_bytes(&l) + 3 * device_bytes(&l) +
+           8 * SMG_ARENA_ALIGN;
 }
 
 /* ---- Memory ---- */
@@ -125,8 +126,8 @@ static int split_row(struct smg_process *p, struct smg_decode_data *d, uint32_t 
         d->row_remote[head] = 0;
         return SMG_OK;
     }
-    smg_split_row(index, k, smg_ledger_mask(d->ledger, d->layer), d->layout.mask_width, smg_ledger_kept(d->ledger, d->layer, head),
-                  p->features.reorder, ids, remote, &n_remote, local, &n_local);
+    smg_split_row(index, k, smg_ledger_mask(d->ledger, d->layer), d->layout.mask_width,
+                  smg_ledger_kept(d->ledger, d->layer, head), p->features.reorder, ids, remote, &n_remote, local, &n_local);
     if (p->features.evict) { /* absent entries are left out of the row */
         memcpy(ids, local, n_local * sizeof *ids);
         memset(flag, 0, n_local);
@@ -219,7 +220,8 @@ struct place {
 };
 
 /* Place of row position j in an area of rows (device, staging). */
-static struct place in_rows(const struct smg_process *p, const struct smg_decode_data *d, uint64_t area, uint32_t head, uint32_t j)
+static struct place in_rows(const struct smg_process *p, const struct smg_decode_data *d, uint64_t area, uint32_t head,
+                            uint32_t j)
 {
     uint64_t at = ((uint64_t)head * d->row_cap + j) * d->layout.half_bytes;
     uint8_t *base = smg_process_at(p, area);
@@ -251,7 +253,8 @@ enum move {
 static void move_entry(struct smg_process *p, struct smg_decode_data *d, enum move move, uint32_t h, uint32_t j)
 {
     int32_t token = d->ids[(size_t)h * d->row_cap + j];
-    struct place pool = in_pool(p, d, h, (uint32_t)token), staging = in_rows(p, d, d->staging, h, j), device = in_rows(p, d, d->device, h, j);
+    struct place pool = in_pool(p, d, h, (uint32_t)token), staging = in_rows(p, d, d->staging, h, j),
+                 device = in_rows(p, d, d->device, h, j);
     struct place from = move == POOL_TO_STAGING ? pool : move == LANDED_TO_POOL && lands_on_device(p) ? device : staging;
     struct place to = move == POOL_TO_STAGING ? staging : move == LANDED_TO_POOL ? pool : device;
 
@@ -362,11 +365,13 @@ int smg_decode_received(struct smg_process *p, struct smg_op *op)
 
 /* ---- Verification ---- */
 
-static int entry_right(struct smg_process *p, const struct smg_decode_data *d, uint32_t request, uint32_t h, uint32_t token, struct place at)
+static int entry_right(struct smg_process *p, const struct smg_decode_data *d, uint32_t request, uint32_t h, uint32_t token,
+                       struct place at)
 {
     uint64_t seed = p->world->scenario.seed, half = d->layout.half_bytes;
 
-    return smg_content_is(seed, request, d->layer, h, token, 0, half, at.k) && smg_content_is(seed, request, d->layer, h, token, 1, half, at.v);
+    return smg_content_is(seed, request, d->layer, h, token, 0, half, at.k) &&
+           smg_content_is(seed, request, d->layer, h, token, 1, half, at.v);
 }
 
 static int verify_rows(struct smg_process *p, struct smg_decode_data *d, uint32_t request)
@@ -381,9 +386,10 @@ static int verify_rows(struct smg_process *p, struct smg_decode_data *d, uint32_
             if (!check || entry_right(p, d, request, h, token, at))
                 continue;
             p->stats.invalid_entries++;
-            return smg_process_fail(p, SMG_ERR_VERIFY,
-                                    "request %u, step %u: the entry of layer %u, KV head %u, token %u is not what prefill computed", request,
-                                    d->step, d->layer, h, token);
+            return smg_process_fail(
+                p, SMG_ERR_VERIFY,
+                "request %u, step %u: the entry of layer %u, KV head %u, token %u is not what prefill computed", request, d->step,
+                d->layer, h, token);
         }
     }
     return SMG_OK;
@@ -428,7 +434,8 @@ static int block_landed(const struct smg_decode_data *d, uint32_t layer, uint32_
 }
 
 /* Which blocks have landed follows from the mask; which path they came by from the ranking. */
-static int account_blocks(struct smg_process *p, struct smg_decode_data *d, uint32_t request, const struct smg_rank *rank, uint32_t kr_blocks)
+static int account_blocks(struct smg_process *p, struct smg_decode_data *d, uint32_t request, const struct smg_rank *rank,
+                          uint32_t kr_blocks)
 {
     const struct smg_grid *g = &d->layout.grid;
     int status = SMG_OK;
@@ -443,7 +450,8 @@ static int account_blocks(struct smg_process *p, struct smg_decode_data *d, uint
             p->stats.received_bytes[pushed ? SMG_PATH_PUSH : SMG_PATH_SPECULATIVE] += smg_grid_range_bytes(g, l, m, 1);
             p->stats.duplicate_bytes[request] += smg_ledger_kept_in(d->ledger, l, m, 1) * 2 * d->layout.half_bytes;
             if (p->world->scenario.emu.verify == SMG_VERIFY_ALL && !block_right(p, d, request, m))
-                status = smg_process_fail(p, SMG_ERR_VERIFY, "request %u: block %u of layer %u is not what prefill computed", request, m, l);
+                status = smg_process_fail(p, SMG_ERR_VERIFY, "request %u: block %u of layer %u is not what prefill computed",
+                                          request, m, l);
         }
     }
     return status;

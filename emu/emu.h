@@ -20,10 +20,11 @@ struct smg_emu_config {
     double stall_timeout_s;                        /* no event for so long: deadlock */
 };
 
-/* Runs the world with --role all: forks one process per instance, is the router itself, and returns when every request is settled. On
- * success and on failed verification records (initialised here; free with smg_records_free) and stats are filled. Needs detail: layer.
- * SMG_ERR_VERIFY: bytes used for attention were not those of the prompt's KV; diag names instance, request, layer, head and token. */
-int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records, struct smg_run_stats *stats,
-                struct smg_diag *diag);
+/* Runs the world with --role all: forks one process per instance, is the router itself, and returns when every request is
+ * settled. On success and on failed verification records (initialised here; free with smg_records_free) and stats are filled.
+ * Needs detail: layer. SMG_ERR_VERIFY: bytes used for attention were not those of the prompt's KV; diag names instance, request,
+ * layer, head and token. */
+int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records,
+                struct smg_run_stats *stats, struct smg_diag *diag);
 
 #endif

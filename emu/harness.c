@@ -121,7 +121,8 @@ static int fork_one(struct smg_harness *h, uint16_t i, int (*child)(void *, stru
     return SMG_OK;
 }
 
-int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness *), void *arg, struct smg_harness *out, struct smg_diag *diag)
+int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness *), void *arg, struct smg_harness *out,
+                     struct smg_diag *diag)
 {
     struct smg_harness h = {.instances = instances};
     int status = SMG_OK;
@@ -201,8 +202,8 @@ int smg_harness_start(struct smg_harness *h, struct smg_diag *diag)
     return status;
 }
 
-/* Nothing is said after that: a child that still waits for the cluster to come up gets an end of file. A child that is gone is found
- * by collect. */
+/* Nothing is said after that: a child that still waits for the cluster to come up gets an end of file. A child that is gone is
+ * found by collect. */
 void smg_harness_stop(struct smg_harness *h)
 {
     for (uint32_t i = 1; i < h->instances; i++) {

@@ -1,5 +1,5 @@
-/* The harness of an emulated cluster on one host: forks the instances and carries what they must know of each other before the fabric is up
- * (addresses, memory keys, the start of the clock), and what they report at the end. One stream socket per child. */
+/* The harness of an emulated cluster on one host: forks the instances and carries what they must know of each other before the
+ * fabric is up (addresses, memory keys, the start of the clock), and what they report at the end. One stream socket per child. */
 #ifndef SMG_EMU_HARNESS_H
 #define SMG_EMU_HARNESS_H
 
@@ -26,16 +26,18 @@ struct smg_harness {
 };
 
 /* Forks instances 1..n-1; in a child calls child(arg, harness) and exits with its value. The parent gets the harness. */
-int smg_harness_fork(uint32_t instances, int (*child)(void *arg, struct smg_harness *h), void *arg, struct smg_harness *out, struct smg_diag *diag);
+int smg_harness_fork(uint32_t instances, int (*child)(void *arg, struct smg_harness *h), void *arg, struct smg_harness *out,
+                     struct smg_diag *diag);
 /* All-to-all exchange through the parent: every instance gives own and gets all[instances]. */
-int smg_harness_swap(struct smg_harness *h, const struct smg_publication *own, struct smg_publication *all, struct smg_diag *diag);
+int smg_harness_swap(struct smg_harness *h, const struct smg_publication *own, struct smg_publication *all,
+                     struct smg_diag *diag);
 /* Barrier; agrees on the start of the clock. */
 int smg_harness_start(struct smg_harness *h, struct smg_diag *diag);
 /* Parent: tells the children to stop. Child: whether that was said (or the parent is gone); waits for it up to `seconds`. */
 void smg_harness_stop(struct smg_harness *h);
 int smg_harness_stopped(struct smg_harness *h, double seconds);
-/* Child: reports its outcome, counts and message. Parent: collects them from all (adding counts) and reaps; a child that died or failed gives its
- * status and diag. seconds bounds the wait; then children are killed. */
+/* Child: reports its outcome, counts and message. Parent: collects them from all (adding counts) and reaps; a child that died or
+ * failed gives its status and diag. seconds bounds the wait; then children are killed. */
 int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_stats *stats, const struct smg_diag *diag);
 int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_stats *stats, struct smg_diag *diag);
 /* Parent, without blocking: non-zero when some child has reported failure or is gone. */

@@ -87,7 +87,8 @@ static uint64_t content_key(uint64_t seed, uint32_t request, uint32_t layer, uin
     return smg_hash3(seed, request, ((uint64_t)layer << 48) | ((uint64_t)head << 33) | ((uint64_t)(v != 0) << 32) | token);
 }
 
-int smg_content_is(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes, const uint8_t *data)
+int smg_content_is(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes,
+                   const uint8_t *data)
 {
     uint64_t key = content_key(seed, request, layer, head, token, v), differs = 0, word, i = 0;
 
@@ -99,7 +100,8 @@ int smg_content_is(uint64_t seed, uint32_t request, uint32_t layer, uint32_t hea
     return !differs && !memcmp(data + i, &word, bytes - i);
 }
 
-void smg_content_half(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes, uint8_t *out)
+void smg_content_half(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes,
+                      uint8_t *out)
 {
     fill(content_key(seed, request, layer, head, token, v), bytes, out);
 }

@@ -1,8 +1,8 @@
-/* Where the bytes of a request's KV cache live, what they must be, and their digest. The same layout on both sides, so that adjacent blocks
- * are adjacent in memory and travel in one WRITE.
+/* Where the bytes of a request's KV cache live, what they must be, and their digest. The same layout on both sides, so that
+ * adjacent blocks are adjacent in memory and travel in one WRITE.
  *
- * Per layer the kept tokens' blocks follow one another; a block of nb tokens is K[H][nb][d] then V[H][nb][d] (`01` 3.1: (H x Nb x d) x 2).
- */
+ * Per layer the kept tokens' blocks follow one another; a block of nb tokens is K[H][nb][d] then V[H][nb][d] ((H x Nb x d) x
+ * 2). */
 #ifndef SMG_EMU_LAYOUT_H
 #define SMG_EMU_LAYOUT_H
 
@@ -36,9 +36,11 @@ uint64_t smg_layout_metadata(const struct smg_layout *l, uint32_t layer);
 uint64_t smg_layout_entry(const struct smg_layout *l, uint32_t layer, uint32_t head, uint32_t token, uint64_t *v_out);
 
 /* Content: a function of (seed, request, layer, token, head, K or V); half_bytes bytes at out. */
-void smg_content_half(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes, uint8_t *out);
+void smg_content_half(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes,
+                      uint8_t *out);
 /* Whether data[bytes] is that content. */
-int smg_content_is(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes, const uint8_t *data);
+int smg_content_is(uint64_t seed, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v, uint64_t bytes,
+                   const uint8_t *data);
 /* Fills one layer of the KV area. */
 void smg_content_layer(const struct smg_layout *l, uint64_t seed, uint32_t request, uint32_t layer, uint8_t *kv);
 /* Metadata bytes [first, first + bytes) of a layer. */

@@ -74,12 +74,13 @@ void smg_prefill_fill(struct smg_process *p, uint32_t request, uint32_t layer)
 
 /* ---- WRITEs ---- */
 
-static int post(struct smg_process *p, uint16_t peer, enum smg_queue queue, uint64_t from, uint64_t bytes, uint64_t to, uint64_t context,
-                unsigned flags)
+static int post(struct smg_process *p, uint16_t peer, enum smg_queue queue, uint64_t from, uint64_t bytes, uint64_t to,
+                uint64_t context, unsigned flags)
 {
     struct smg_piece piece = smg_process_piece(p, from, bytes);
 
-    return smg_fabric_write(smg_fabric_qp(p->fabric, peer, queue), &piece, 1, &p->peer[peer].memory, to, context, flags, &p->diag);
+    return smg_fabric_write(smg_fabric_qp(p->fabric, peer, queue), &piece, 1, &p->peer[peer].memory, to, context, flags,
+                            &p->diag);
 }
 
 static enum smg_queue queue_of(const struct smg_op *op)
@@ -97,22 +98,24 @@ static int ordered(const struct smg_process *p, uint64_t bytes)
     return order == SMG_ORDER_DEVICE && p->limits.waw_ordered && bytes <= p->limits.max_order_waw_bytes;
 }
 
-static int write_data(struct smg_process *p, struct smg_prefill_data *d, struct smg_op *op, const struct smg_item *it, uint64_t context,
-                      unsigned flags)
+static int write_data(struct smg_process *p, struct smg_prefill_data *d, struct smg_op *op, const struct smg_item *it,
+                      uint64_t context, unsigned flags)
 {
     uint64_t at = smg_layout_block(&d->layout, it->layer, it->first);
 
-    return post(p, op->action.peer, queue_of(op), d->kv + at, smg_grid_range_bytes(&d->layout.grid, it->layer, it->first, it->count),
-                p->cookie[op->action.request][0] + at, context, flags);
+    return post(p, op->action.peer, queue_of(op), d->kv + at,
+                smg_grid_range_bytes(&d->layout.grid, it->layer, it->first, it->count), p->cookie[op->action.request][0] + at,
+                context, flags);
 }
 
-static int write_mask(struct smg_process *p, struct smg_prefill_data *d, struct smg_op *op, const struct smg_item *it, uint64_t context,
-                      unsigned flags)
+static int write_mask(struct smg_process *p, struct smg_prefill_data *d, struct smg_op *op, const struct smg_item *it,
+                      uint64_t context, unsigned flags)
 {
     uint32_t lo, hi;
 
     smg_grid_block(&d->layout.grid, it->layer, it->first, &lo, &hi);
-    return post(p, op->action.peer, queue_of(op), p->ones, smg_grid_range_tokens(&d->layout.grid, it->layer, it->first, it->count),
+    return post(p, op->action.peer, queue_of(op), p->ones,
+                smg_grid_range_tokens(&d->layout.grid, it->layer, it->first, it->count),
                 p->cookie[op->action.request][1] + (uint64_t)it->layer * d->layout.mask_width + lo, context, flags);
 }
 
@@ -127,7 +130,8 @@ static void count_blocks(struct smg_process *p, struct smg_prefill_data *d, cons
 /* Test only: one byte of the first pushed block of request 0 is not what was computed. */
 static void flip_byte(struct smg_process *p, struct smg_prefill_data *d, const struct smg_op *op)
 {
-    if (p->world->scenario.emu.mutant != SMG_MUTANT_FLIP_BYTE || p->mutated || op->action.purpose != SMG_FOR_PUSH || op->action.request)
+    if (p->world->scenario.emu.mutant != SMG_MUTANT_FLIP_BYTE || p->mutated || op->action.purpose != SMG_FOR_PUSH ||
+        op->action.request)
         return;
     p->mutated = 1;
     *smg_process_at(p, d->kv + smg_layout_block(&d->layout, op->items[0].layer, op->items[0].first)) ^= 1;
@@ -136,7 +140,8 @@ static void flip_byte(struct smg_process *p, struct smg_prefill_data *d, const s
 /* Test only: the mask says local, the data is held back until the decode side speaks of the request again. */
 static int hold_back(struct smg_process *p, struct smg_prefill_data *d, const struct smg_op *op)
 {
-    if (p->world->scenario.emu.mutant != SMG_MUTANT_EARLY_MASK || p->mutated || op->action.purpose != SMG_FOR_PUSH || op->action.request)
+    if (p->world->scenario.emu.mutant != SMG_MUTANT_EARLY_MASK || p->mutated || op->action.purpose != SMG_FOR_PUSH ||
+        op->action.request)
         return 0;
     p->mutated = 1;
     d->held = op->items[0];
@@ -178,10 +183,11 @@ static int write_metadata(struct smg_process *p, struct smg_prefill_data *d, str
     const struct smg_item *it = &op->items[0];
     uint64_t at = smg_layout_metadata(&d->layout, it->layer) + it->first;
 
-    smg_content_metadata(p->world->scenario.seed, it->request, it->layer, it->first, it->count, smg_process_at(p, d->metadata + at));
+    smg_content_metadata(p->world->scenario.seed, it->request, it->layer, it->first, it->count,
+                         smg_process_at(p, d->metadata + at));
     op->phase = 1;
-    return post(p, op->action.peer, queue_of(op), d->metadata + at, it->count, p->cookie[op->action.request][2] + at, smg_context(op, SMG_CONTEXT_OP),
-                SMG_POST_DELIVERED);
+    return post(p, op->action.peer, queue_of(op), d->metadata + at, it->count, p->cookie[op->action.request][2] + at,
+                smg_context(op, SMG_CONTEXT_OP), SMG_POST_DELIVERED);
 }
 
 int smg_prefill_write(struct smg_process *p, struct smg_op *op)
@@ -215,7 +221,8 @@ int smg_prefill_write_done(struct smg_process *p, struct smg_op *op, int *comple
     if (op->phase != n || op->action.purpose == SMG_FOR_METADATA || ordered(p, op->action.bytes))
         return SMG_OK;
     for (uint32_t i = 0; i < n && !status; i++)
-        status = write_mask(p, p->prefill[op->action.request], op, &op->items[i], smg_context(op, SMG_CONTEXT_OP), SMG_POST_DELIVERED);
+        status =
+            write_mask(p, p->prefill[op->action.request], op, &op->items[i], smg_context(op, SMG_CONTEXT_OP), SMG_POST_DELIVERED);
     return status;
 }
 
@@ -241,7 +248,8 @@ int smg_prefill_message(struct smg_process *p, uint16_t from, const struct smg_m
     return status;
 }
 
-static int index_valid(const struct smg_process *p, const struct smg_message *msg, const uint32_t *rows, uint64_t words, uint64_t *entries)
+static int index_valid(const struct smg_process *p, const struct smg_message *msg, const uint32_t *rows, uint64_t words,
+                       uint64_t *entries)
 {
     uint32_t heads = p->world->model.kv_heads;
     uint64_t sum = 0;

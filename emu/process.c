@@ -1,4 +1,5 @@
-/* The loop of one emulated process: completions and timers become events, events step the agent, actions go to lanes and become real work. */
+/* The loop of one emulated process: completions and timers become events, events step the agent, actions go to lanes and become
+ * real work. */
 #include "emu/process.h"
 
 #include <stdarg.h>
@@ -599,8 +600,9 @@ static int join_peers(struct smg_process *p)
     if (!peers)
         return SMG_ERR_NOMEM;
     for (uint32_t i = 0; i < p->instances; i++) {
-        int across = smg_world_is_prefill(p->world, p->self) ? smg_world_is_decode(p->world, i)
-                                                             : smg_world_is_decode(p->world, p->self) && smg_world_is_prefill(p->world, i);
+        int across = smg_world_is_prefill(p->world, p->self)
+                         ? smg_world_is_decode(p->world, i)
+                         : smg_world_is_decode(p->world, p->self) && smg_world_is_prefill(p->world, i);
         if (i == p->self || (!across && i && p->self))
             continue;
         peers[n].instance = (uint16_t)i;
@@ -751,8 +753,8 @@ static int check_world(const struct smg_world *w, struct smg_diag *diag)
     return SMG_ERR_UNSUPPORTED;
 }
 
-int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records, struct smg_run_stats *stats,
-                struct smg_diag *diag)
+int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records,
+                struct smg_run_stats *stats, struct smg_diag *diag)
 {
     struct child_arg arg = {w, config, NULL};
     struct smg_harness h;

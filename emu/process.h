@@ -1,5 +1,5 @@
-/* Private to emu/: one process of the emulated cluster. process.c is the loop, ctl.c the messages, prefill_side.c and decode_side.c what the two
- * roles do with real bytes. */
+/* Private to emu/: one process of the emulated cluster. process.c is the loop, ctl.c the messages, prefill_side.c and
+ * decode_side.c what the two roles do with real bytes. */
 #ifndef SMG_EMU_PROCESS_H
 #define SMG_EMU_PROCESS_H
 

@@ -61,3 +61,17 @@ int smg_gnuplot(const struct smg_outdir *o, const char *script, const char *data
     snprintf(how, sizeof how, "%s", layout);
     return run_program(argv, diag);
 }
+
+int smg_figure_images(const struct smg_outdir *o, const char *id, const char *data, struct smg_diag *diag)
+{
+    static const char *const kind[][2] = {{".svg", "wide"}, {"-narrow.svg", "narrow"}, {".png", "wide"}};
+    char script[SMG_NAME_MAX], image[SMG_NAME_MAX + 16];
+    int status = SMG_OK;
+
+    snprintf(script, sizeof script, "%.48s.gp", id);
+    for (size_t i = 0; i < sizeof kind / sizeof kind[0] && !status; i++) {
+        snprintf(image, sizeof image, "%.48s%s", id, kind[i][0]);
+        status = smg_gnuplot(o, script, data, image, kind[i][1], diag);
+    }
+    return status;
+}

@@ -1,8 +1,8 @@
 # Sweeps, summaries, comparisons, figures' data.
 noinst_LTLIBRARIES += libsmgexp.la
 SMG_ROOM_LIBS += libsmgexp.la
-libsmgexp_la_CPPFLAGS = $(SMG_CPPFLAGS) $(SMG_DATA_CPPFLAGS) $(JANSSON_CFLAGS) $(GSL_CFLAGS)
-libsmgexp_la_LIBADD = $(JANSSON_LIBS) $(GSL_LIBS)
+libsmgexp_la_CPPFLAGS = $(SMG_CPPFLAGS) $(SMG_DATA_CPPFLAGS) $(JANSSON_CFLAGS) $(YAML_CFLAGS) $(GSL_CFLAGS)
+libsmgexp_la_LIBADD = $(JANSSON_LIBS) $(YAML_LIBS) $(GSL_LIBS)
 libsmgexp_la_SOURCES = \
 	experiments/csv.c \
 	experiments/csv.h \
@@ -11,7 +11,12 @@ libsmgexp_la_SOURCES = \
 	experiments/distribution.h \
 	experiments/figure_draw.c \
 	experiments/figure_draw.h \
-	experiments/figure_fig11.c \
+	experiments/figure_heat.c \
+	experiments/figure_point.c \
+	experiments/figure_points.c \
+	experiments/figure_points.h \
+	experiments/figure_write.c \
+	experiments/figures.c \
 	experiments/figures.h \
 	experiments/files.c \
 	experiments/files.h \
@@ -24,9 +29,11 @@ libsmgexp_la_SOURCES = \
 	experiments/replay.c \
 	experiments/report.c \
 	experiments/report.h \
+	experiments/report_figures.c \
 	experiments/report_load.c \
 	experiments/report_parts.c \
 	experiments/report_priv.h \
+	experiments/report_validation.c \
 	experiments/run.h \
 	experiments/run_json.c \
 	experiments/run_priv.h \
@@ -34,5 +41,14 @@ libsmgexp_la_SOURCES = \
 	experiments/summarize.c \
 	experiments/summarize.h \
 	experiments/summary.c \
+	experiments/sweep.c \
+	experiments/sweep.h \
+	experiments/sweep_read.c \
+	experiments/sweep_yaml.c \
+	experiments/sweep_yaml.h \
 	experiments/timeline.c \
-	experiments/timeline.h
+	experiments/timeline.h \
+	experiments/validation.c \
+	experiments/validation.h \
+	experiments/validation_expression.c \
+	experiments/validation_read.c

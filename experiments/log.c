@@ -107,7 +107,8 @@ static FILE *open_checked(const char *path, const char magic[8], uint32_t size, 
         say(diag, path, strerror(errno));
         return NULL;
     }
-    if (fread(found, 8, 1, f) == 1 && fread(&found_size, sizeof found_size, 1, f) == 1 && !memcmp(found, magic, 8) && found_size == size)
+    if (fread(found, 8, 1, f) == 1 && fread(&found_size, sizeof found_size, 1, f) == 1 && !memcmp(found, magic, 8) &&
+        found_size == size)
         return f;
     say(diag, path, "not a log of this version");
     fclose(f);

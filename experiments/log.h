@@ -1,9 +1,10 @@
 /* Event and action logs (events.bin, actions.bin): what `smartgen replay` feeds to the core again.
  *
  * Both files start with 8 bytes of magic and a u32 with the size of the struct in memory (event or action) as a version check.
- * events.bin: per step { u16 instance, u16 n, n bytes of struct smg_event }. actions.bin: per step { u32 n_actions, u32 n_items, then per
- * action { u16 n, n bytes of struct smg_action }, then the items }. n cuts trailing zero bytes. Byte order is the machine's (little-endian
- * on every machine this runs on). Steps of one instance are in order; steps of different instances may be interleaved or not.
+ * events.bin: per step { u16 instance, u16 n, n bytes of struct smg_event }. actions.bin: per step { u32 n_actions, u32 n_items,
+ * then per action { u16 n, n bytes of struct smg_action }, then the items }. n cuts trailing zero bytes. Byte order is the
+ * machine's (little-endian on every machine this runs on). Steps of one instance are in order; steps of different instances may
+ * be interleaved or not.
  */
 #ifndef SMG_EXPERIMENTS_LOG_H
 #define SMG_EXPERIMENTS_LOG_H

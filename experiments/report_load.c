@@ -11,6 +11,9 @@
 
 const char *const smg_report_schemes[SMG_REPORT_SCHEMES] = {"full", "partial", "smartgen"};
 
+/* The same in fig11.csv, which has two of smartgen. */
+static const char *const figure_schemes[SMG_REPORT_SCHEMES] = {"full", "partial", "smartgen-infinigen"};
+
 static int exists(const char *path)
 {
     struct stat st;
@@ -142,7 +145,7 @@ static int load_figure(struct smg_report *r, struct smg_diag *diag)
     status = smg_csv_column(&c, "scheme", &scheme, diag);
     for (size_t i = 0; i < c.rows && !status; i++)
         for (size_t s = 0; s < SMG_REPORT_SCHEMES && !status; s++)
-            if (!strcmp(smg_csv_cell(&c, i, scheme), smg_report_schemes[s]))
+            if (!strcmp(smg_csv_cell(&c, i, scheme), figure_schemes[s]))
                 status = take_figure_row(&c, i, &r->scheme[s], diag);
     smg_csv_free(&c);
     r->scheme_from_figure = !status;

@@ -9,7 +9,6 @@
 #include "traces/text.h"
 
 enum { FULL, PARTIAL, SMARTGEN };
-enum { PART_BYTES_MAX = 1 << 24 };
 
 void smg_html_text(FILE *f, const char *text)
 {
@@ -57,7 +56,7 @@ static void head_cell(FILE *f, const char *text)
     fputs("</th>", f);
 }
 
-static void begin_table(FILE *f, const char *const *heads)
+void smg_html_begin_table(FILE *f, const char *const *heads)
 {
     fputs("<div class=\"scroll\"><table>\n<thead><tr>", f);
     for (; *heads; heads++)
@@ -65,12 +64,12 @@ static void begin_table(FILE *f, const char *const *heads)
     fputs("</tr></thead>\n<tbody>\n", f);
 }
 
-static void end_table(FILE *f)
+void smg_html_end_table(FILE *f)
 {
     fputs("</tbody>\n</table></div>\n", f);
 }
 
-static void number_cell(FILE *f, double x)
+void smg_html_number_cell(FILE *f, double x)
 {
     if (isfinite(x))
         fprintf(f, "<td>%.3g</td>", x);
@@ -85,7 +84,7 @@ static void bytes_cell(FILE *f, double x)
     fputs("</td>", f);
 }
 
-static void missing(FILE *f, const char *what, const char *command)
+void smg_html_missing(FILE *f, const char *what, const char *command)
 {
     fputs("<p class=\"note\">", f);
     smg_html_text(f, what);
@@ -101,24 +100,24 @@ static int print_schemes(FILE *f, const struct smg_report *r, struct smg_diag *d
 
     (void)diag;
     if (!r->scheme[SMARTGEN].present) {
-        missing(f, "Not simulated yet", "smartgen figures fig11");
+        smg_html_missing(f, "Not simulated yet", "smartgen figures fig11");
         return SMG_OK;
     }
-    begin_table(f, heads);
+    smg_html_begin_table(f, heads);
     for (size_t s = 0; s < SMG_REPORT_SCHEMES; s++) {
         const struct smg_report_row *row = &r->scheme[s];
         if (!row->present)
             continue;
         fprintf(f, "<tr><td>%s</td>", smg_report_schemes[s]);
-        number_cell(f, row->ttft_s);
-        number_cell(f, row->ttst_s);
-        number_cell(f, row->tbt_s);
+        smg_html_number_cell(f, row->ttft_s);
+        smg_html_number_cell(f, row->ttst_s);
+        smg_html_number_cell(f, row->tbt_s);
         for (int p = 0; p < SMG_PATHS; p++)
             bytes_cell(f, row->bytes[p]);
-        number_cell(f, row->on_demand_ratio);
+        smg_html_number_cell(f, row->on_demand_ratio);
         fputs("</tr>\n", f);
     }
-    end_table(f);
+    smg_html_end_table(f);
     fprintf(f,
             "<p class=\"note\">Means over %" PRIu32
             " requests; bytes over the whole run. On-demand ratio: remote over selected entries.</p>\n",
@@ -137,9 +136,9 @@ static void emulation_row(FILE *f, const char *scheme, const char *what, const s
         fputc(')', f);
     }
     fputs("</td>", f);
-    number_cell(f, row->ttft_s);
-    number_cell(f, row->ttst_s);
-    number_cell(f, row->tbt_s);
+    smg_html_number_cell(f, row->ttft_s);
+    smg_html_number_cell(f, row->ttst_s);
+    smg_html_number_cell(f, row->tbt_s);
     fputs("<td>", f);
     if (row->digest[0])
         smg_html_text(f, row->digest);
@@ -176,15 +175,15 @@ static int print_emulation(FILE *f, const struct smg_report *r, struct smg_diag 
     for (size_t s = 0; s < SMG_REPORT_SCHEMES; s++)
         any |= r->emu[s].present || r->emu_sim[s].present;
     if (!any) {
-        missing(f, "Not run yet, for each scheme", "smartgen emu SCENARIO --set scheme=full -o OUT/emu-full");
+        smg_html_missing(f, "Not run yet, for each scheme", "smartgen emu SCENARIO --set scheme=full -o OUT/emu-full");
         return SMG_OK;
     }
-    begin_table(f, heads);
+    smg_html_begin_table(f, heads);
     for (size_t s = 0; s < SMG_REPORT_SCHEMES; s++) {
         emulation_row(f, smg_report_schemes[s], "sim", &r->emu_sim[s]);
         emulation_row(f, smg_report_schemes[s], "emu", &r->emu[s]);
     }
-    end_table(f);
+    smg_html_end_table(f);
     print_digests(f, r);
     return SMG_OK;
 }
@@ -223,86 +222,6 @@ static int print_headline(FILE *f, const struct smg_report *r, struct smg_diag *
     return SMG_OK;
 }
 
-/* ---- Figure ---- */
-
-static int read_part(const struct smg_report *r, const char *name, char **out, struct smg_diag *diag)
-{
-    char path[SMG_PATH_MAX];
-    size_t bytes;
-    int status = smg_path_join(r->out_dir, name, path);
-
-    if (status)
-        return smg_diag_set(diag, status, "%s: name is too long", r->out_dir);
-    return smg_file_read(path, PART_BYTES_MAX, out, &bytes, diag);
-}
-
-/* gnuplot draws in black, and gives its marks the same ids in every file: inside the page they take the page's colour and ids of
- * their own. */
-static void inline_svg(FILE *f, const char *svg, const char *tag)
-{
-    static const char *const change[][2] = {
-        {"color=\"black\"", "color=\"inherit\""},
-        {"stroke='black'", "stroke='currentColor'"},
-        {"stroke=\"black\"", "stroke=\"currentColor\""},
-        {"fill=\"black\"", "fill=\"currentColor\""},
-        {"gpPt", NULL},
-        {"gpDot", NULL},
-        {"gnuplot_canvas", NULL},
-        {"id='textbox'", ""},
-        {"id='greybox'", ""},
-    };
-    const char *at = strstr(svg, "<svg");
-
-    while (at && *at) {
-        size_t i, n = sizeof change / sizeof change[0];
-        for (i = 0; i < n && strncmp(at, change[i][0], strlen(change[i][0])); i++)
-            ;
-        if (i == n) {
-            fputc(*at++, f);
-            continue;
-        }
-        if (change[i][1])
-            fputs(change[i][1], f);
-        else
-            fprintf(f, "%s_%s", tag, change[i][0]);
-        at += strlen(change[i][0]);
-    }
-}
-
-static int print_svg(FILE *f, const struct smg_report *r, const char *name, const char *tag, struct smg_diag *diag)
-{
-    char *svg = NULL;
-    int status = read_part(r, name, &svg, diag);
-
-    if (status)
-        return status;
-    fprintf(f, "<div class=\"%s\">\n", tag);
-    inline_svg(f, svg, tag);
-    fputs("</div>\n", f);
-    free(svg);
-    return SMG_OK;
-}
-
-static int print_figure(FILE *f, const struct smg_report *r, struct smg_diag *diag)
-{
-    char *caption = NULL;
-    int status;
-
-    if (read_part(r, "fig11.txt", &caption, NULL)) {
-        missing(f, "Not drawn yet", "smartgen figures fig11");
-        return SMG_OK;
-    }
-    fputs("<figure>\n", f);
-    status = print_svg(f, r, "fig11.svg", "wide", diag);
-    if (!status)
-        status = print_svg(f, r, "fig11-narrow.svg", "narrow", diag);
-    fputs("<figcaption>", f);
-    smg_html_text(f, caption);
-    fputs("</figcaption>\n</figure>\n", f);
-    free(caption);
-    return status;
-}
-
 /* ---- Provenance ---- */
 
 static void print_labels(FILE *f, const char *what, const struct smg_report_row *row)
@@ -339,12 +258,18 @@ static int print_provenance(FILE *f, const struct smg_report *r, struct smg_diag
           "generated, not recorded.</p>\n<ul>\n",
           f);
     if (r->scheme_from_figure)
-        fputs("<li>Schemes: the points of the largest batch of the figure above; seed and inputs as in its caption</li>\n", f);
+        fputs("<li>Schemes: the points of the largest batch of fig11; seed and inputs as in its caption</li>\n", f);
     print_labels(f, "Schemes", &r->scheme[SMARTGEN]);
     print_labels(f, "Simulation of the scaled scenario", &r->emu_sim[SMARTGEN]);
     print_labels(f, "Transfer engine", emu);
+    fputs(
+        "<li>Figures: seeds, inputs and what is calibrated or predicted stand in each caption; the validation table labels each "
+        "row</li>\n<li>Transfer engine: real bytes over a real fabric on one host, but its links are shaped in software to the "
+        "scenario's rates and compute is paced (waited for, not done), so its times show the engine's protocol and not a network "
+        "or a GPU</li>\n",
+        f);
     fputs("</ul>\n<p>To make each part again:</p>\n<ul>\n", f);
-    print_command(f, "figure", "smartgen figures fig11 -o OUT", "", "");
+    print_command(f, "figures and validation", "smartgen figures -o OUT", "", "");
     print_command(f, "schemes, each", "smartgen sim SCENARIO --set scheme=SCHEME -o OUT/sim-SCHEME", "", "");
     print_command(f, "scaled scenario, simulated", "smartgen sim ", scenario, " --set scheme=SCHEME -o OUT/emu-sim-SCHEME");
     print_command(f, "scaled scenario, transfer engine", "smartgen emu ", scenario, " --set scheme=SCHEME -o OUT/emu-SCHEME");
@@ -353,6 +278,11 @@ static int print_provenance(FILE *f, const struct smg_report *r, struct smg_diag
 }
 
 const struct smg_report_part smg_report_parts[] = {
-    {"headline", print_headline},   {"fig11", print_figure},          {"schemes", print_schemes},
-    {"emulation", print_emulation}, {"provenance", print_provenance}, {NULL, NULL},
+    {"headline", print_headline},
+    {"figures", smg_report_figures},
+    {"schemes", print_schemes},
+    {"emulation", print_emulation},
+    {"validation", smg_report_validation},
+    {"provenance", print_provenance},
+    {NULL, NULL},
 };

@@ -45,6 +45,17 @@ struct smg_report_part {
 
 extern const struct smg_report_part smg_report_parts[]; /* ended by a NULL name */
 
+/* Parts in files of their own. */
+int smg_report_figures(FILE *f, const struct smg_report *r, struct smg_diag *diag);
+int smg_report_validation(FILE *f, const struct smg_report *r, struct smg_diag *diag);
+
+/* A table that scrolls inside its own box; heads[] NULL-terminated. */
+void smg_html_begin_table(FILE *f, const char *const *heads);
+void smg_html_end_table(FILE *f);
+/* Three digits; a dash when x does not exist. */
+void smg_html_number_cell(FILE *f, double x);
+/* "WHAT: COMMAND" in the place of something that is not there. */
+void smg_html_missing(FILE *f, const char *what, const char *command);
 /* Text with &, <, > and " as entities. */
 void smg_html_text(FILE *f, const char *text);
 /* "6.88 GB": decimal units, three digits. */

@@ -54,9 +54,9 @@ struct smg_sweep {
     struct smg_sweep_set base;
     struct smg_sweep_axis axis[SMG_SWEEP_AXES];
     size_t axes;
-    int speedup_axis;        /* -1: none */
-    size_t speedup_over;     /* value of that axis */
-    uint32_t tokens;         /* 0: no file of tokens */
+    int speedup_axis;    /* -1: none */
+    size_t speedup_over; /* value of that axis */
+    uint32_t tokens;     /* 0: no file of tokens */
 };
 
 struct smg_yaml;

@@ -76,6 +76,14 @@ static int take_scalar(const struct reader *r, const char *path, const yaml_node
     return status ? status : append(r, value, line, set);
 }
 
+/* "a" and "b" are "a.b"; non-zero: too long. */
+static int join(const char *prefix, const char *name, char path[SET_BYTES])
+{
+    int n = snprintf(path, SET_BYTES, "%s%s%s", prefix, prefix[0] ? "." : "", name);
+
+    return n < 0 || n >= SET_BYTES;
+}
+
 /* Nested mappings are the same as dotted keys. */
 static int take_set(const struct reader *r, const yaml_node_t *map, const char *prefix, int depth, struct smg_sweep_set *set)
 {
@@ -90,9 +98,8 @@ static int take_set(const struct reader *r, const yaml_node_t *map, const char *
         smg_yaml_pair(r->y, map, i, &key, &value);
         name = smg_yaml_text(key);
         text = smg_yaml_text(value);
-        if (!name || strlen(prefix) + strlen(name) + 2 > sizeof path)
+        if (!name || join(prefix, name, path))
             return smg_yaml_fail(r->y, key, r->diag, SMG_ERR_PARSE, "expected a scenario key");
-        snprintf(path, sizeof path, "%s%s%s", prefix, prefix[0] ? "." : "", name);
         if (smg_yaml_member(r->y, map, name) != value)
             return fail(r, key, "given twice", path);
         status = text ? take_scalar(r, path, value, text, set) : take_set(r, value, path, depth + 1, set);
@@ -107,8 +114,8 @@ static int take_name(const struct reader *r, const yaml_node_t *at, const char *
     struct smg_sweep_value *grown;
 
     if (!text || !text[0] || strlen(text) >= SMG_SWEEP_NAME || strpbrk(text, ",/()\" "))
-        return smg_yaml_fail(r->y, at, r->diag, SMG_ERR_PARSE, "expected a name of at most %d characters without blanks , / ( ) \"",
-                             SMG_SWEEP_NAME - 1);
+        return smg_yaml_fail(r->y, at, r->diag, SMG_ERR_PARSE,
+                             "expected a name of at most %d characters without blanks , / ( ) \"", SMG_SWEEP_NAME - 1);
     for (size_t i = 0; i < axis->n; i++)
         if (!strcmp(axis->value[i].name, text))
             return fail(r, at, "given twice", text);
@@ -170,7 +177,8 @@ static int take_axis(const struct reader *r, const yaml_node_t *node, struct smg
     values = smg_yaml_member(r->y, node, "values");
     points = smg_yaml_member(r->y, node, "points");
     if (!values == !points || !values != !key[0])
-        return smg_yaml_fail(r->y, node, r->diag, SMG_ERR_PARSE, "axis '%s': expected either key and values, or points", axis->name);
+        return smg_yaml_fail(r->y, node, r->diag, SMG_ERR_PARSE, "axis '%s': expected either key and values, or points",
+                             axis->name);
     return values ? take_values(r, key, values, axis) : take_points(r, points, axis);
 }
 

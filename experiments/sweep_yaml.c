@@ -39,7 +39,8 @@ static int nothing_more(yaml_parser_t *parser, const char *path, struct smg_diag
         return broken(parser, path, diag);
     root = yaml_document_get_root_node(&second);
     if (root)
-        status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: expected one document, found a second", path, root->start_mark.line + 1);
+        status =
+            smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: expected one document, found a second", path, root->start_mark.line + 1);
     yaml_document_delete(&second);
     return status;
 }

@@ -40,9 +40,10 @@ void smg_timeline_operation(struct smg_timeline *t, const struct smg_op *op, dou
     unsigned track = a->lane * 1000u + (a->lane >= SMG_LANE_PUSH ? a->peer : 0u);
     const char *what = a->purpose ? smg_purpose_name(a->purpose) : smg_message_name(a->msg.kind);
 
-    fprintf(t->f, "%s\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,", t->any ? "," : "", what,
-            lane_name(a->lane), op->instance, track, start_s * 1e6, (end_s - start_s) * 1e6);
-    fprintf(t->f, "\"args\":{\"request\":%u,\"layer\":%u,\"bytes\":%llu}}", a->request, a->layer_lo, (unsigned long long)a->bytes);
+    fprintf(t->f, "%s\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,",
+            t->any ? "," : "", what, lane_name(a->lane), op->instance, track, start_s * 1e6, (end_s - start_s) * 1e6);
+    fprintf(t->f, "\"args\":{\"request\":%u,\"layer\":%u,\"bytes\":%llu}}", a->request, a->layer_lo,
+            (unsigned long long)a->bytes);
     t->any = 1;
 }
 

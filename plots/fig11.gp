@@ -1,20 +1,17 @@
-# fig11: TTFT, TTST and TBT against batch size, one line per scheme.
+# fig11: TTFT, TTST, TBT against batch size, one line per scheme.
 # gnuplot -c fig11.gp fig11.csv fig11.svg|fig11.png wide|narrow PLOTS_FOLDER/
-data = ARG1
-narrow = ARG3 eq "narrow"
-load ARG4."style.gp"
+figure = "fig11"
+data = ARG1; image = ARG2; layout = ARG3; plots = ARG4
+narrow = layout eq "narrow"
+load plots."style.gp"
+set datafile columnheaders
 
 width = narrow ? 360 : 1020
-height = narrow ? 900 : 340
-if (ARG2[strlen(ARG2)-2:] eq "png") {
-    set terminal pngcairo size 2*width,2*height fontscale 1.6 linewidth 2 pointscale 1.6
-} else {
-    set terminal svg size width,height dynamic font font.",13" name "fig11_".ARG3
-}
-set output ARG2
+height = narrow ? 960 : 360
+load plots."output.gp"
 
-schemes = "full partial smartgen"
-panels = "ttft_s ttst_s tbt_s"
+schemes = "full partial hack smartgen-infinigen smartgen-hata"
+metrics = "ttft_s ttst_s tbt_s"
 titles = "TTFT TTST TBT"
 set xrange [0.7:6.3]
 set yrange [0:*]
@@ -24,8 +21,8 @@ if (narrow) { set multiplot layout 3,1 } else { set multiplot layout 1,3 }
 do for [i = 1:3] {
     set title word(titles, i)." (s)"
     # One legend is enough.
-    if (i == 1) { set key bottom right reverse Left } else { unset key }
-    plot for [s = 1:words(schemes)] data skip 1 using 2:(strcol(1) eq word(schemes, s) ? column(2 + i) : NaN) \
+    if (i == 1) { set key inside bottom right reverse Left } else { unset key }
+    plot for [s = 1:words(schemes)] data using (column("batch")):(strcol("scheme") eq word(schemes, s) ? column(word(metrics, i)) : NaN) \
         with linespoints linestyle s title word(schemes, s)
 }
 unset multiplot

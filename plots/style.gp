@@ -12,3 +12,5 @@ set style line 1 linecolor rgb "#0072b2" linewidth 4.0 pointtype 7 pointsize 1.1
 set style line 2 linecolor rgb "#d55e00" linewidth 2.8 pointtype 5 pointsize 0.9
 set style line 3 linecolor rgb "#009e73" linewidth 1.6 pointtype 9 pointsize 0.9
 set style line 4 linecolor rgb "#cc79a7" linewidth 1.2 pointtype 11 pointsize 0.9
+set style line 5 linecolor rgb "#e69f00" linewidth 1.2 pointtype 13 pointsize 1.0
+set style line 6 linecolor rgb "#56b4e9" linewidth 1.2 pointtype 3 pointsize 0.9

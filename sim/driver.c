@@ -325,8 +325,8 @@ static int check_settled(struct smg_sim *s)
 
     if (!waiting)
         return SMG_OK;
-    at = (size_t)snprintf(s->diag.text, sizeof s->diag.text, "deadlock at %.9g s: %u of %u requests wait:", s->stats.end_s, waiting,
-                          r->n_requests);
+    at = (size_t)snprintf(s->diag.text, sizeof s->diag.text, "deadlock at %.9g s: %u of %u requests wait:", s->stats.end_s,
+                          waiting, r->n_requests);
     for (uint32_t i = 0; i < r->n_requests && named < 16 && at < sizeof s->diag.text; i++) {
         if (r->request[i].status == SMG_REQUEST_FINISHED || r->request[i].status == SMG_REQUEST_FAILED)
             continue;

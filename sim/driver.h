@@ -14,7 +14,8 @@ struct smg_sim;
 /* Prepares a run of world w on an engine of the given type, with a selection source (not owned). observer may be NULL. */
 int smg_sim_create(const struct smg_world *w, const struct smg_engine_type *type, struct smg_selection *selection,
                    const struct smg_observer *observer, struct smg_sim **out);
-/* Runs to the end. SMG_ERR_DEADLOCK: nothing is pending but requests wait; diag names them. Records and counts are readable afterwards, also on error. */
+/* Runs to the end. SMG_ERR_DEADLOCK: nothing is pending but requests wait; diag names them. Records and counts are readable
+ * afterwards, also on error. */
 int smg_sim_run(struct smg_sim *s, struct smg_diag *diag);
 const struct smg_records *smg_sim_records(const struct smg_sim *s);
 const struct smg_run_stats *smg_sim_stats(const struct smg_sim *s);

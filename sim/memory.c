@@ -22,8 +22,8 @@ static int open_ledger(struct smg_sim *s, uint32_t request)
     int status;
 
     smg_scheme_grid(s->world, s->world->requests[request].prompt_tokens, &g);
-    status = smg_ledger_create(&g, s->world->requests[request].output_tokens, s->features.reuse && sc->selection.source == SMG_SOURCE_ENTRY,
-                               NULL, &s->ledger[request]);
+    status = smg_ledger_create(&g, s->world->requests[request].output_tokens,
+                               s->features.reuse && sc->selection.source == SMG_SOURCE_ENTRY, NULL, &s->ledger[request]);
     return status ? status : s->selection->type->open(s->selection, request, s->ledger[request]);
 }
 

@@ -1,4 +1,5 @@
-/* Private to sim/: the state of a simulated run, split over driver.c (loop), execute.c (actions to engine work) and memory.c (pools, ledgers). */
+/* Private to sim/: the state of a simulated run, split over driver.c (loop), execute.c (actions to engine work) and memory.c
+ * (pools, ledgers). */
 #ifndef SMG_SIM_SIM_PRIV_H
 #define SMG_SIM_SIM_PRIV_H
 

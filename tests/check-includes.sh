@@ -23,7 +23,7 @@ declare -A libraries=(
     [sim]="simgrid xbt"
     [emu]="infiniband rdma cuda"
     [kernels]="cuda"
-    [experiments]="jansson gsl"
+    [experiments]="jansson yaml gsl"
     [cli]="jansson gsl infiniband"
     [tests]="jansson yaml gsl simgrid xbt infiniband rdma cuda cmocka"
 )

@@ -32,6 +32,10 @@ case_of() {
         must "$name on emu" 0 emu "$top_srcdir/tests/e2e/small.yaml" "${arguments[@]}" -o "$folder"
         compare
     fi
+    case $name in
+    full*) ! grep -qE ",(index|reply)," "$first/decisions.csv" || fail "$name: something is fetched on demand" "$first/decisions.csv" ;;
+    *) grep -q ",index," "$first/decisions.csv" && grep -q ",reply," "$first/decisions.csv" || fail "$name: nothing is fetched on demand" ;;
+    esac
     ok "$name: $(($(wc -l <"$first/decisions.csv") - 1)) decisions, the same on $drivers$([ "$emu" = no ] || echo " emu"), replayed"
     rm -rf "$work/$name-"*
 }

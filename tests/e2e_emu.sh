@@ -132,13 +132,25 @@ done
 nothing_runs "after the runs"
 ok "no process is left running"
 
-# One that is ended from outside takes its processes with it.
-"$SMARTGEN" emu "$small" --set workload.output_tokens=2000 -o "$work/ended" >"$work/stdout" 2>"$work/stderr" &
-pid=$!
-sleep 1
-kill -0 "$pid" 2>/dev/null || fail "the long run ended by itself" "$work/stderr"
-kill -TERM "$pid"
-wait "$pid" 2>/dev/null && fail "a run that was ended says that it succeeded"
-nothing_runs "after SIGTERM"
-ok "a run that is ended takes its processes with it"
+# One that is ended from outside takes its processes with it, and crashes of the program are not taken for failed runs.
+for signal in TERM:143 KILL:137 SEGV:139; do
+    "$SMARTGEN" emu "$small" --set workload.output_tokens=2000 -o "$work/ended" >"$work/stdout" 2>"$work/stderr" &
+    pid=$!
+    sleep 1.5
+    kill -0 "$pid" 2>/dev/null || fail "the long run ended by itself" "$work/stderr"
+    kill -"${signal%:*}" "$pid"
+    for i in $(seq 50); do
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    if kill -0 "$pid" 2>/dev/null; then
+        kill -KILL "$pid"
+        fail "SIG${signal%:*}: the run goes on"
+    fi
+    rc=0
+    wait "$pid" 2>/dev/null || rc=$?
+    [ "$rc" -eq "${signal#*:}" ] || fail "SIG${signal%:*}: exit status $rc" "$work/stderr"
+    nothing_runs "after SIG${signal%:*}"
+    ok "SIG${signal%:*} ends a run with its processes"
+done
 finish

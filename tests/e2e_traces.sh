@@ -24,7 +24,7 @@ finished() {
 }
 
 # ---- Small traces; rows without output are no requests ----
-for trace in azure:azure.csv:3 mooncake:mooncake.jsonl:6 csv:plain.csv:3; do
+for trace in azure:azure.csv:3 mooncake:mooncake.jsonl:6 csv:plain.csv:4; do
     format=${trace%%:*} file=${trace#*:} requests=${trace##*:}
     file=${file%:*}
     for engine in $engines; do

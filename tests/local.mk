@@ -1,8 +1,14 @@
 # Tests. One cmocka program per file tests/test_NAME.c: adding one is one line here. A test that cannot run here prints one line
 # "skip: REASON" and exits with 77.
 SMG_UNIT_TESTS =
+SMG_UNIT_TESTS += tests/test_agent_faults
+SMG_UNIT_TESTS += tests/test_agent_order
+SMG_UNIT_TESTS += tests/test_core_lanes
+SMG_UNIT_TESTS += tests/test_core_pool
+SMG_UNIT_TESTS += tests/test_driver_pair
 SMG_UNIT_TESTS += tests/test_properties
 SMG_UNIT_TESTS += tests/test_experiments_figures
+SMG_UNIT_TESTS += tests/test_validation
 SMG_UNIT_TESTS += tests/test_experiments_summarize
 SMG_UNIT_TESTS += tests/test_engine
 SMG_UNIT_TESTS += tests/test_engine_pair
@@ -34,7 +40,12 @@ SMG_TEST_SUPPORT =
 SMG_SCRIPT_TESTS = \
 	tests/check-includes.sh \
 	tests/check-nm.sh \
-	tests/check-sources.sh
+	tests/check-sources.sh \
+	tests/e2e_decisions.sh \
+	tests/e2e_emu.sh \
+	tests/e2e_errors.sh \
+	tests/e2e_sim.sh \
+	tests/e2e_traces.sh
 
 # Timing programs tests/bench_NAME.c, built and run by make bench only.
 SMG_BENCHES =
@@ -49,6 +60,9 @@ AM_CPPFLAGS = $(SMG_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS) -DSMG_TESTDIR='
 check_LTLIBRARIES = libsmgtest.la
 libsmgtest_la_SOURCES = $(SMG_TEST_SUPPORT)
 LDADD = libsmgtest.la libsmartgen.la $(CMOCKA_LIBS)
+
+# Allocations of this program go through the test, which lets the n-th fail.
+tests_test_agent_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 if HAVE_CMOCKA
 TESTS += $(SMG_UNIT_TESTS) $(SMG_SCRIPT_TESTS)

@@ -53,7 +53,7 @@ static const char *const defaults =
     ":0},"
     "'decode':{'nodes':1,'gpus_per_node':1,'tp':1,'gpu':'l20','link_gbps':25.0,'vcpus':16,'host_memory_gib':128.0,'max_batch':64,"
     "'start':'ready'},"
-    "'network':{'latency_us':10.0,'nic':'default','efficiency':1.0,'oversubscription':1.0,'chunk_kib':0},"
+    "'network':{'latency_us':10.0,'nic':'default','efficiency':1.0,'oversubscription':1.0,'handshake_us':0.0,'dispatch_us':0.0,'chunk_kib':0},"
     "'routing':'least-loaded','prefix_hit':0.75,"
     "'workload':{'kind':'batch','dataset':'multifieldqa','requests':6,'prompt_tokens':null,'output_tokens':64,'rate':1.0,'file':'"
     "',"
@@ -62,10 +62,10 @@ static const char *const defaults =
     "'proactive':{'enabled':true,'budget':'eq2','ranking':'profile','importance':'auto','kr_blocks':'auto'},"
     "'on_demand':{'parallel':true,'reorder':true,'scatter_limit':20,'reuse':'auto'},"
     "'speculative':{'enabled':true,'ratio':0.1,'start':'second','queue':'shared'},"
-    "'selection':{'cap':0.2,'alpha':5.0,'partial_ratio':0.3,'hash_bits':256,'batch_mean':false,'source':'layer'},"
+    "'selection':{'cap':0.2,'alpha':5.0,'natural':0.25,'partial_ratio':0.3,'hash_bits':256,'batch_mean':false,'source':'layer'},"
     "'profile':{'shift':0.0},'hack':{'layout':'atc26','bits':2,'group':64,'fused':false},"
     "'gdr':true,'detail':'layer','engine':'simgrid',"
-    "'emu':{'compute':'paced','verify':'all','token':'none','write_order':'device','mutant':'none','time_scale':1.0},"
+    "'emu':{'compute':'paced','verify':'all','token':'none','write_order':'device','link':'shaped','mutant':'none','time_scale':1.0},"
     "'slo':{'ttft_s':2.0,'ttst_s':1.0,'tbt_s':0.5},"
     "'records':{'tokens':true,'decisions':false,'timeline':false,'events':true}}";
 

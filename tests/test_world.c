@@ -136,7 +136,10 @@ static void test_refusals(void **state)
         const char *sets[3], *message;
         int status;
     } bad[] = {
-        {{"scheme=hack"}, "key 'scheme': 'hack' is not available yet; use full, partial or smartgen", SMG_ERR_UNSUPPORTED},
+        {{"scheme=hack", "hack.bits=3"}, "key 'hack.bits': expected 2, 4 or 8, found 3", SMG_ERR_RANGE},
+        {{"scheme=hack", "hack.group=48"},
+         "key 'hack.group': expected a divisor of the model's head dimension 128, found 48",
+         SMG_ERR_RANGE},
         {{"policy=./a.so"},
          "key 'policy': './a.so' is not available yet; leave it empty and choose a scheme",
          SMG_ERR_UNSUPPORTED},

@@ -1,0 +1,273 @@
+/* Messages of different peers arrive in any order, and failures at any time: agents fed by hand with the orders that a real network
+ * makes and a simulation never does.
+ */
+#include "tests/world_fixture.h"
+
+#include "core/agent.h"
+#include "core/record.h"
+
+enum { PREFILL = 1, DECODE = 2, REQUESTS = 2 };
+
+struct stage {
+    struct smg_world world;
+    struct smg_request_spec request[REQUESTS];
+    struct smg_agent *agent;
+    struct smg_actions actions;
+};
+
+static void set_up(struct stage *s, uint16_t instance)
+{
+    memset(s, 0, sizeof *s);
+    fixture_world(&s->world);
+    s->world.scheme = smg_scheme_find("full");
+    s->world.prefill_instances = 1;
+    s->world.requests = s->request;
+    s->world.n_requests = REQUESTS;
+    for (size_t i = 0; i < REQUESTS; i++) {
+        s->request[i] = fixture_request(1000);
+        s->request[i].output_tokens = 3;
+    }
+    assert_int_equal(smg_agent_create(&s->world, instance, &s->agent), SMG_OK);
+}
+
+static void tear_down(struct stage *s)
+{
+    smg_agent_destroy(s->agent);
+    smg_actions_free(&s->actions);
+}
+
+static void step(struct stage *s, const struct smg_event *e)
+{
+    assert_int_equal(smg_agent_step(s->agent, e, &s->actions), SMG_OK);
+}
+
+static struct smg_event message(enum smg_message_kind kind, uint16_t from, uint32_t request)
+{
+    struct smg_event e;
+
+    memset(&e, 0, sizeof e);
+    e.kind = SMG_EV_MSG;
+    e.peer = from;
+    e.request = e.msg.request = request;
+    e.msg.kind = (uint32_t)kind;
+    return e;
+}
+
+static void say(struct stage *s, enum smg_message_kind kind, uint16_t from, uint32_t request)
+{
+    struct smg_event e = message(kind, from, request);
+
+    if (kind == SMG_MSG_FAILED)
+        e.msg.u.failed.status = SMG_ERR_CAPACITY;
+    step(s, &e);
+}
+
+static void assign(struct stage *s, enum smg_message_kind kind, uint16_t partner, uint32_t request)
+{
+    struct smg_event e = message(kind, SMG_ROUTER, request);
+
+    e.msg.u.assign.prompt_tokens = 1000;
+    e.msg.u.assign.output_tokens = 3;
+    e.msg.u.assign.kr_blocks = e.msg.u.assign.total_blocks = 40000;
+    e.msg.u.assign.mode = SMG_MODE_FULL;
+    e.msg.u.assign.partner = partner;
+    step(s, &e);
+}
+
+static void token(struct stage *s, uint16_t from, uint32_t request, uint32_t number)
+{
+    struct smg_event e = message(SMG_MSG_TOKEN, from, request);
+
+    e.msg.u.token.token = number;
+    e.now_s = number;
+    step(s, &e);
+}
+
+static void reserved(struct stage *s, uint32_t request, int status)
+{
+    struct smg_event e;
+
+    memset(&e, 0, sizeof e);
+    e.kind = SMG_EV_RESERVED;
+    e.request = request;
+    e.status = status;
+    step(s, &e);
+}
+
+/* How many actions of a kind (SEND: of a message) the last step wanted. */
+static int wanted(const struct stage *s, enum smg_action_kind kind, enum smg_message_kind msg, uint16_t to)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < s->actions.n; i++) {
+        const struct smg_action *a = &s->actions.action[i];
+        n += a->kind == (uint32_t)kind && a->msg.kind == (uint32_t)msg && (kind != SMG_ACT_SEND || a->peer == to);
+    }
+    return n;
+}
+
+/* ---- Decode ---- */
+
+/* Prefill failed the request and said so before the router's assignment came: memory must go back all the same. */
+static void test_decode_hears_done_before_decode(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    set_up(&s, DECODE);
+    say(&s, SMG_MSG_DONE, PREFILL, 0);
+    assert_int_equal(s.actions.n, 0);
+    assign(&s, SMG_MSG_DECODE, PREFILL, 0);
+    assert_int_equal(wanted(&s, SMG_ACT_RESERVE, SMG_MSG_NONE, 0), 1);
+    reserved(&s, 0, SMG_OK);
+    assert_int_equal(wanted(&s, SMG_ACT_RELEASE, SMG_MSG_NONE, 0), 1);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_POOL, PREFILL), 0);
+    say(&s, SMG_MSG_FAILED, SMG_ROUTER, 0);
+    assert_int_equal(s.actions.n, 0);
+    tear_down(&s);
+}
+
+/* The request fails elsewhere while its memory is waited for: the answer finds the seat, and the memory goes back. */
+static void test_decode_fails_while_it_waits(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    set_up(&s, DECODE);
+    assign(&s, SMG_MSG_DECODE, PREFILL, 0);
+    say(&s, SMG_MSG_FAILED, SMG_ROUTER, 0);
+    say(&s, SMG_MSG_DONE, PREFILL, 0);
+    assert_int_equal(s.actions.n, 0);
+    reserved(&s, 0, SMG_OK);
+    assert_int_equal(wanted(&s, SMG_ACT_RELEASE, SMG_MSG_NONE, 0), 1);
+    tear_down(&s);
+}
+
+/* ---- Prefill ---- */
+
+static void test_prefill_hears_pool_before_prefill(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    set_up(&s, PREFILL);
+    say(&s, SMG_MSG_POOL, DECODE, 0);
+    assign(&s, SMG_MSG_PREFILL, DECODE, 0);
+    assert_int_equal(wanted(&s, SMG_ACT_RESERVE, SMG_MSG_NONE, 0), 1);
+    reserved(&s, 0, SMG_OK);
+    assert_int_equal(wanted(&s, SMG_ACT_COMPUTE, SMG_MSG_NONE, 0), 40);
+    tear_down(&s);
+}
+
+/* The request fails elsewhere while its memory is waited for: nothing is computed, memory goes back, all are told. */
+static void test_prefill_fails_while_it_waits(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    set_up(&s, PREFILL);
+    assign(&s, SMG_MSG_PREFILL, DECODE, 0);
+    say(&s, SMG_MSG_FAILED, SMG_ROUTER, 0);
+    assert_int_equal(s.actions.n, 0);
+    reserved(&s, 0, SMG_OK);
+    assert_int_equal(wanted(&s, SMG_ACT_COMPUTE, SMG_MSG_NONE, 0), 0);
+    assert_int_equal(wanted(&s, SMG_ACT_RELEASE, SMG_MSG_NONE, 0), 1);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_FAILED, SMG_ROUTER), 1);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_DONE, DECODE), 1);
+    tear_down(&s);
+}
+
+/* ---- Router ---- */
+
+static void arrive(struct stage *s, uint32_t request)
+{
+    struct smg_event e;
+
+    memset(&e, 0, sizeof e);
+    e.kind = SMG_EV_ARRIVE;
+    e.request = request;
+    step(s, &e);
+}
+
+static void dispatch(struct stage *s)
+{
+    struct smg_event e;
+
+    memset(&e, 0, sizeof e);
+    e.kind = SMG_EV_TIMER;
+    step(s, &e);
+}
+
+/* Decode has no room: the prefill GPU still computes, so the next prompt waits until that instance says that it is free. */
+static void test_router_waits_for_the_gpu(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    set_up(&s, SMG_ROUTER);
+    arrive(&s, 0);
+    arrive(&s, 1);
+    dispatch(&s);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_PREFILL, PREFILL), 1);
+    say(&s, SMG_MSG_FAILED, DECODE, 0);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_FAILED, PREFILL), 1);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_PREFILL, PREFILL), 0);
+    say(&s, SMG_MSG_FAILED, PREFILL, 0);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_PREFILL, PREFILL), 1);
+    assert_int_equal(smg_agent_records(s.agent)->failed, 1);
+    tear_down(&s);
+}
+
+/* The same when the first token was on its way already: it frees the GPU and is not recorded. */
+static void test_router_hears_token_of_a_failed_request(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    set_up(&s, SMG_ROUTER);
+    arrive(&s, 0);
+    arrive(&s, 1);
+    dispatch(&s);
+    say(&s, SMG_MSG_FAILED, DECODE, 0);
+    token(&s, PREFILL, 0, 1);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_PREFILL, PREFILL), 1);
+    assert_int_equal(smg_agent_records(s.agent)->request[0].tokens, 0);
+    tear_down(&s);
+}
+
+static void test_router_hears_second_token_first(void **state)
+{
+    struct stage s;
+    const struct smg_request_record *q;
+    struct smg_event e;
+
+    (void)state;
+    set_up(&s, SMG_ROUTER);
+    arrive(&s, 0);
+    dispatch(&s);
+    token(&s, DECODE, 0, 2);
+    token(&s, PREFILL, 0, 1);
+    token(&s, DECODE, 0, 3);
+    q = &smg_agent_records(s.agent)->request[0];
+    assert_int_equal(q->tokens, 3);
+    assert_true(q->first_token_s == 1 && q->second_token_s == 2 && q->finish_s == 3);
+    e = message(SMG_MSG_TOKEN, DECODE, 0);
+    e.msg.u.token.token = 3;
+    assert_int_equal(smg_agent_step(s.agent, &e, &s.actions), SMG_ERR_PROTOCOL);
+    tear_down(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decode_hears_done_before_decode),
+        cmocka_unit_test(test_decode_fails_while_it_waits),
+        cmocka_unit_test(test_prefill_hears_pool_before_prefill),
+        cmocka_unit_test(test_prefill_fails_while_it_waits),
+        cmocka_unit_test(test_router_waits_for_the_gpu),
+        cmocka_unit_test(test_router_hears_token_of_a_failed_request),
+        cmocka_unit_test(test_router_hears_second_token_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
