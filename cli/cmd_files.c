@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/stats.h"
 #include "experiments/figures.h"
 #include "experiments/report.h"
 #include "experiments/run.h"
@@ -36,6 +37,24 @@ int smg_cmd_summarize(const struct smg_args *a)
     return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
 }
 
+/* A point with a failed request or a broken law has no place in a figure. */
+static int check_point(const struct smg_sim *sim, struct smg_diag *diag)
+{
+    const struct smg_records *r = smg_sim_records(sim);
+    struct smg_law laws[SMG_LAWS];
+    size_t n = 0;
+    int status = smg_conservation_check(r, smg_sim_stats(sim), laws, &n);
+
+    if (r->failed) {
+        snprintf(diag->text, sizeof diag->text, "%u of %u requests failed", r->failed, r->n_requests);
+        return SMG_ERR_LOST;
+    }
+    for (size_t i = 0; status && i < n; i++)
+        if (!laws[i].holds)
+            snprintf(diag->text, sizeof diag->text, "conservation: %s: %g against %g", laws[i].name, laws[i].left, laws[i].right);
+    return status;
+}
+
 /* One point of a figure: simulated here, in a child process. */
 static int run_point(void *arg, const struct smg_scenario *s, struct smg_point_result *out, struct smg_diag *diag)
 {
@@ -49,10 +68,11 @@ static int run_point(void *arg, const struct smg_scenario *s, struct smg_point_r
         return status;
     status = smg_selection_create(&w, &selection);
     if (!status)
-        status =
-            smg_engine_find(engine) ? smg_sim_create(&w, smg_engine_find(engine), selection, NULL, &sim) : SMG_ERR_UNSUPPORTED;
+        status = smg_sim_create(&w, smg_engine_find(engine), selection, NULL, &sim);
     if (!status)
         status = smg_sim_run(sim, diag);
+    if (!status)
+        status = check_point(sim, diag);
     if (!status)
         status = smg_point_of_run(&w, smg_sim_records(sim), smg_sim_stats(sim), out);
     smg_sim_destroy(sim);

@@ -17,7 +17,7 @@ const struct smg_command smg_commands[] = {
     {"replay", "DIR", "feed the recorded events of a run to the core again; its actions must be byte-equal", "quiet", 1, 1,
      smg_cmd_replay},
     {"summarize", "DIR...", "mean TTFT, TTST, TBT of runs, with confidence intervals", "", 1, 4096, smg_cmd_summarize},
-    {"figures", "[ID...]", "regenerate figures and report.html (IDs: fig11; default: all)", "output jobs engine quiet", 0, 16,
+    {"figures", "[ID...]", "regenerate figures, validation table and report.html (IDs: fig02 fig03 fig05 fig11 fig12 fig13 fig14 fig15 validation; default: all)", "output jobs engine quiet", 0, 16,
      smg_cmd_figures},
     {"list", "KIND", "what is built in: models, gpus, nics, hosts, workloads, schemes, rankings, selectors, engines, keys", "", 1,
      1, smg_cmd_list},

@@ -8,8 +8,12 @@
 #include "experiments/run_priv.h"
 #include "traces/text.h"
 
+enum { REMARK_BYTES = 1200 };
+
 /* A miss wants a reason. */
 static const double MISS_PERCENT = 10;
+/* A reason was written for this value, give or take. */
+static const double SAME_PERCENT = 3;
 
 int smg_validation_want(const struct smg_validation *v, struct smg_book *b, struct smg_diag *diag)
 {
@@ -47,6 +51,22 @@ static int misses(const struct smg_validation_row *r)
     return r->relation == '<' ? !(r->value <= r->paper) : fabs(error_percent(r)) > MISS_PERCENT;
 }
 
+static int is_stale(const struct smg_validation_row *r)
+{
+    return r->reason[0] && !isnan(r->value) && fabs(r->value - r->reason_ours) > SAME_PERCENT / 100 * fabs(r->reason_ours);
+}
+
+/* What is said about a row, beside its numbers. */
+static void remark_of(const struct smg_validation_row *r, char *out, size_t bytes)
+{
+    if (r->status)
+        snprintf(out, bytes, "no value: %s", r->why.text);
+    else if (is_stale(r))
+        snprintf(out, bytes, "(written for %.3g) %s", r->reason_ours, r->reason);
+    else
+        snprintf(out, bytes, "%s", r->reason[0] ? r->reason : misses(r) ? "no reason given yet" : "");
+}
+
 /* ---- validation.csv ---- */
 
 static void cell(FILE *f, double x)
@@ -70,6 +90,7 @@ static void print_csv(FILE *f, const struct smg_validation *v)
     fputs("id,row,quantity,condition,relation,paper,ours,error_percent,label,maximum,reason\n", f);
     for (size_t i = 0; i < v->rows; i++) {
         const struct smg_validation_row *r = &v->row[i];
+        char remark[REMARK_BYTES];
         fprintf(f, "%s,%s,%s,%s,%s", r->id, r->row, r->quantity, r->condition,
                 isnan(r->paper)      ? ""
                 : r->relation == '<' ? "<"
@@ -78,7 +99,8 @@ static void print_csv(FILE *f, const struct smg_validation *v)
         cell(f, r->value);
         cell(f, error_percent(r));
         fprintf(f, ",%s,%s", r->label, r->maximum);
-        text_cell(f, r->status ? r->why.text : r->reason);
+        remark_of(r, remark, sizeof remark);
+        text_cell(f, remark);
         fputc('\n', f);
     }
 }
@@ -96,6 +118,7 @@ static void print_number(FILE *f, double x, int width)
 static void print_row(FILE *f, const struct smg_validation_row *r)
 {
     double error = error_percent(r);
+    char remark[REMARK_BYTES];
 
     fprintf(f, "%-5s %-57s %-50s %s", r->id[0] ? r->id : "-", r->quantity, r->condition, r->relation == '<' ? "<" : " ");
     print_number(f, r->paper, 6);
@@ -107,12 +130,9 @@ static void print_row(FILE *f, const struct smg_validation_row *r)
     fprintf(f, "  %s\n", r->label);
     if (r->maximum[0])
         fprintf(f, "       up to: %s\n", r->maximum);
-    if (r->status)
-        fprintf(f, "       no value: %s\n", r->why.text);
-    else if (r->reason[0])
-        fprintf(f, "       %s\n", r->reason);
-    else if (misses(r))
-        fputs("       no reason given yet\n", f);
+    remark_of(r, remark, sizeof remark);
+    if (remark[0])
+        fprintf(f, "       %s\n", remark);
 }
 
 static void print_counts(FILE *f, const struct smg_validation *v)

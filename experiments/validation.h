@@ -18,7 +18,8 @@
  *     max_gap_over(POINT, A, B, T, T)    greatest ratio, over these token ids, of the gap to the greater one of A and B
  *     max(X, ...), min(X, ...)
  *
- * experiments/validation_reasons.yaml maps rows to the arithmetic of a miss. */
+ * experiments/validation_reasons.yaml maps rows to {ours: NUMBER, text: ...}: the arithmetic of a miss, and the number it was
+ * written for. Where ours has moved away from that number the table says so. */
 #ifndef SMG_EXPERIMENTS_VALIDATION_H
 #define SMG_EXPERIMENTS_VALIDATION_H
 
@@ -27,8 +28,9 @@
 struct smg_validation_row {
     char row[48], id[16], quantity[160], condition[160], label[16], ours[640], maximum[256], reason[1024];
     char relation;
-    double paper; /* NAN: not compared */
-    double value; /* NAN: could not be computed; why says so */
+    double paper;       /* NAN: not compared */
+    double reason_ours; /* what `reason` was written for */
+    double value;       /* NAN: could not be computed; why says so */
     struct smg_diag why;
     int status;
 };

@@ -195,28 +195,37 @@ static int read_table(const char *folder, struct smg_book *b, struct smg_validat
 
 /* ---- Reasons ---- */
 
+static struct smg_validation_row *find_row(struct smg_validation *v, const char *name)
+{
+    for (size_t i = 0; i < v->rows; i++)
+        if (!strcmp(v->row[i].row, name))
+            return &v->row[i];
+    return NULL;
+}
+
 static int take_reason(struct smg_yaml *y, size_t i, struct smg_validation *v, struct smg_diag *diag)
 {
+    static const char *const names[] = {"ours", "text", NULL};
     const yaml_node_t *key, *value;
-    const char *name, *text;
+    struct smg_validation_row *row;
+    char ours[32] = "";
+    int status;
 
     smg_yaml_pair(y, smg_yaml_root(y), i, &key, &value);
-    name = smg_yaml_text(key);
-    text = smg_yaml_text(value);
-    if (!name || !text || strlen(text) >= sizeof v->row[0].reason)
-        return smg_yaml_fail(y, key, diag, SMG_ERR_PARSE, "expected ROW: TEXT of at most %zu characters",
-                             sizeof v->row[0].reason - 1);
-    if (plain(y, value, text, diag))
-        return SMG_ERR_PARSE;
-    for (size_t r = 0; r < v->rows; r++) {
-        if (strcmp(v->row[r].row, name))
-            continue;
-        if (v->row[r].reason[0])
-            return smg_yaml_fail(y, key, diag, SMG_ERR_PARSE, "row '%s': given twice", name);
-        memcpy(v->row[r].reason, text, strlen(text) + 1);
-        return SMG_OK;
-    }
-    return smg_yaml_fail(y, key, diag, SMG_ERR_PARSE, "row '%.60s': the table has no such row", name);
+    row = smg_yaml_text(key) ? find_row(v, smg_yaml_text(key)) : NULL;
+    if (!row)
+        return smg_yaml_fail(y, key, diag, SMG_ERR_PARSE, "row '%.60s': the table has no such row",
+                             smg_yaml_text(key) ? smg_yaml_text(key) : "");
+    if (row->reason[0])
+        return smg_yaml_fail(y, key, diag, SMG_ERR_PARSE, "row '%s': given twice", row->row);
+    status = smg_yaml_keys(y, value, names, diag);
+    if (!status)
+        status = smg_yaml_string(y, value, "ours", 1, ours, sizeof ours, diag);
+    if (!status && smg_text_double(ours, &row->reason_ours))
+        status = smg_yaml_fail(y, value, diag, SMG_ERR_PARSE, "key 'ours': expected a number, found '%s'", ours);
+    if (!status)
+        status = smg_yaml_string(y, value, "text", 1, row->reason, sizeof row->reason, diag);
+    return status ? status : plain(y, value, row->reason, diag);
 }
 
 static int read_reasons(const char *folder, struct smg_validation *v, struct smg_diag *diag)

@@ -218,7 +218,7 @@ static void fallback_alone_is_full(void **state)
         run_free(&a);
         run_free(&b);
     }
-    assert_true(fell_back >= 5);
+    assert_true(fell_back >= CASES / 4); /* else the scenarios say nothing */
 }
 
 int main(void)

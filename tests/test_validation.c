@@ -135,8 +135,10 @@ static void test_reader_errors(void **state)
         {ROW "  - {row: P1, quantity: q, label: predicted, ours: '2'}\n", "{}", "validation.yaml:3:5: row 'P1': given twice"},
         {ROW "more: 1\n", "{}", "validation.yaml:3:1: key 'more': unknown key"},
         {ROW "sweeps: [{figure: x}]\n", "{}", "key 'axes'"},
-        {ROW, "P2: too far\n", "validation_reasons.yaml:1:1: row 'P2': the table has no such row"},
-        {ROW, "P1: 'a, b'\n", "no comma, quote or line break here"},
+        {ROW, "P2: {ours: 1, text: too far}\n", "validation_reasons.yaml:1:1: row 'P2': the table has no such row"},
+        {ROW, "P1: {ours: 1, text: 'a, b'}\n", "no comma, quote or line break here"},
+        {ROW, "P1: {ours: few, text: a}\n", "key 'ours': expected a number, found 'few'"},
+        {ROW, "P1: a\n", "validation_reasons.yaml:1:5: expected a mapping"},
     };
 #undef ROW
 
@@ -171,7 +173,7 @@ static void test_small_table(void **state)
 
     open_book(*state, &b);
     file_put(file_in(*state, "validation.yaml"), small_table);
-    file_put(file_in(*state, "validation_reasons.yaml"), "P7.a: 5 is 10 over 2.\n");
+    file_put(file_in(*state, "validation_reasons.yaml"), "P7.a: {ours: 5.1, text: 5 is 10 over 2.}\nP8: {ours: 4, text: old}\n");
     if (smg_validation_read(*state, &b, &v, &diag))
         fail_msg("%s", diag.text);
     assert_int_equal(smg_validation_want(&v, &b, &diag), SMG_OK);
@@ -182,8 +184,8 @@ static void test_small_table(void **state)
     assert_file_is(file_in(*state, "validation.csv"),
                    "id,row,quantity,condition,relation,paper,ours,error_percent,label,maximum,reason\n"
                    "P7,P7.a,q,,=,4,5,25,calibrated,,5 is 10 over 2.\n"
-                   "P8,P8,q,,<,4,5,,predicted,,\n"
-                   "P9,P9,q,,=,1,,,predicted,,y/99: refused\n"
+                   "P8,P8,q,,<,4,5,,predicted,,(written for 4) old\n"
+                   "P9,P9,q,,=,1,,,predicted,,no value: y/99: refused\n"
                    ",g.1,1 g,,,,10,,predicted,,\n"
                    ",g.2,2 g,,,,20,,predicted,,\n");
     smg_validation_free(&v);
