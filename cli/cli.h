@@ -3,6 +3,7 @@
 #define SMG_CLI_CLI_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "core/status.h"
@@ -20,6 +21,9 @@ struct smg_args {
     unsigned long jobs;
     double timeout_s;
     int json, quiet, timeline;
+    int merge, inspect, check, heatmap;
+    const char *record;
+    uint32_t requests, steps;    /* 0: the command's default */
     const char *const *operand;
     size_t n_operands;
 };
@@ -62,5 +66,6 @@ int smg_cmd_summarize(const struct smg_args *a);
 int smg_cmd_figures(const struct smg_args *a);
 int smg_cmd_list(const struct smg_args *a);
 int smg_cmd_doctor(const struct smg_args *a);
+int smg_cmd_profile(const struct smg_args *a);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "core/stats.h"
 #include "emu/emu.h"
 #include "experiments/run.h"
@@ -57,6 +58,7 @@ static void print_outcome(const struct smg_run *run, const char *output)
 /* ---- A record folder with its logs ---- */
 
 struct recorder {
+    struct smg_interrupt_guard guard;
     struct smg_outdir dir;
     struct smg_log_writer log;
     struct smg_timeline *timeline;
@@ -194,21 +196,26 @@ static int simulate(const struct smg_args *a, const struct smg_world *w, const s
     struct smg_sim *sim = NULL;
     struct smg_diag diag = {""};
     struct recorder rec;
-    struct smg_observer observer = {NULL, NULL, NULL};
+    struct smg_observer observer = {NULL, NULL, NULL}, guarded;
+    struct smg_interrupt_guard guard;
     struct smg_run run = {w, NULL, NULL, "sim", engine->name, a->n_operands ? a->operand[0] : NULL};
-    int status = recorder_open(&rec, a->output, &w->scenario, 1, &diag), code;
+    int status, code;
+
+    smg_interrupt_watch();
+    status = recorder_open(&rec, a->output, &w->scenario, 1, &diag);
 
     if (status)
         return refuse(&rec, status, &diag);
     if (rec.logging || rec.timeline)
         status = smg_recorder_observer(rec.logging ? &rec.log : NULL, rec.timeline, &observer);
+    smg_interrupt_observer(&guard, &observer, &guarded);
     if (!status)
         status = smg_selection_create(w, &selection);
     if (!status)
-        status = smg_sim_create(w, engine, selection, observer.arg ? &observer : NULL, &sim);
+        status = smg_sim_create(w, engine, selection, &guarded, &sim);
     if (!status)
         status = smg_sim_run(sim, &diag);
-    if (sim) {
+    if (sim && status != SMG_ERR_INTERRUPTED) {
         run.records = smg_sim_records(sim);
         run.stats = smg_sim_stats(sim);
     }
@@ -262,8 +269,7 @@ static int observe(void *arg, uint16_t instance, struct smg_observer *out)
     status = open_logs(rec, suffix, &diag);
     if (status)
         return status;
-    out->step = smg_log_step;
-    out->arg = &rec->log;
+    smg_interrupt_observer(&rec->guard, &(struct smg_observer){&rec->log, smg_log_step, NULL}, out);
     return SMG_OK;
 }
 
@@ -319,8 +325,10 @@ static int emulate(const struct smg_args *a, const struct smg_world *w)
     struct smg_run_stats stats;
     struct smg_diag diag = {""};
     struct recorder rec;
-    int status = recorder_open(&rec, a->output, &w->scenario, 0, &diag), code;
+    int status, code;
 
+    smg_interrupt_watch();
+    status = recorder_open(&rec, a->output, &w->scenario, 0, &diag);
     memset(&records, 0, sizeof records);
     memset(&stats, 0, sizeof stats);
     if (status)

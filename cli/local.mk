@@ -7,6 +7,9 @@ smartgen_SOURCES = \
 	cli/cmd_files.c \
 	cli/cmd_info.c \
 	cli/cmd_plan.c \
+	cli/cmd_profile.c \
 	cli/cmd_run.c \
+	cli/interrupt.c \
+	cli/interrupt.h \
 	cli/main.c \
 	cli/options.c

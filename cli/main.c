@@ -19,6 +19,8 @@ const struct smg_command smg_commands[] = {
     {"summarize", "DIR...", "mean TTFT, TTST, TBT of runs, with confidence intervals", "", 1, 4096, smg_cmd_summarize},
     {"figures", "[ID...]", "regenerate figures, validation table and report.html (IDs: fig02 fig03 fig05 fig11 fig12 fig13 fig14 fig15 validation; default: all)", "output jobs engine quiet", 0, 16,
      smg_cmd_figures},
+    {"profile", "[SCENARIO|FILE...]", "selections of a scenario -> importance FILE (Eq. 1); look at such files; record selections",
+     "set output requests steps record merge inspect check heatmap quiet", 0, 2, smg_cmd_profile},
     {"list", "KIND", "what is built in: models, gpus, nics, hosts, workloads, schemes, rankings, selectors, engines, keys", "", 1,
      1, smg_cmd_list},
     {"doctor", "", "what this machine offers, and what is missing for what", "", 0, 0, smg_cmd_doctor},

@@ -18,6 +18,13 @@ static const struct smg_option options[] = {
     {"device", 0, "NAME", "device or provider of the fabric"},
     {"timeout", 0, "SECONDS", "give up when nothing happens for so long (default 30)"},
     {"jobs", 'j', "N", "points simulated at the same time (default 1)"},
+    {"requests", 0, "N", "profile: calibration requests of each length group (default 4); --record: requests (default all)"},
+    {"steps", 0, "N", "profile: decode steps of each (default 24); --record: the longest output"},
+    {"record", 0, "FILE", "write the selections themselves, for selection.file"},
+    {"merge", 0, NULL, "two importance files into one, -o FILE"},
+    {"inspect", 0, NULL, "groups and temporal statistics of an importance file"},
+    {"check", 0, NULL, "facts that published heat maps and numbers ask of an importance file, measured"},
+    {"heatmap", 0, NULL, "CSV of frequency by layer and position, -o FILE"},
     {"json", 0, NULL, "machine-readable output"},
     {"quiet", 'q', NULL, "print nothing but errors"},
     {"help", 'h', NULL, "this text"},
@@ -117,6 +124,9 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
     } else if (!strcmp(o->name, "jobs")) {
         status = number(c, value, 1, 1024, &x);
         a->jobs = status ? 1 : (unsigned long)x;
+    } else if (!strcmp(o->name, "requests") || !strcmp(o->name, "steps")) {
+        status = number(c, value, 1, 100000, &x);
+        *(o->name[0] == 'r' ? &a->requests : &a->steps) = status ? 0 : (uint32_t)x;
     } else if (!strcmp(o->name, "timeout")) {
         status = number(c, value, 0.1, 86400, &a->timeout_s);
     } else {
@@ -126,6 +136,8 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
             int *flag;
         } plain[] = {{"output", &a->output, NULL}, {"engine", &a->engine, NULL}, {"role", &a->role, NULL},
                      {"fabric", &a->fabric, NULL}, {"device", &a->device, NULL}, {"timeline", NULL, &a->timeline},
+                     {"record", &a->record, NULL}, {"merge", NULL, &a->merge},   {"inspect", NULL, &a->inspect},
+                     {"check", NULL, &a->check},   {"heatmap", NULL, &a->heatmap},
                      {"json", NULL, &a->json},     {"quiet", NULL, &a->quiet},   {"help", NULL, help}};
         for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
             if (strcmp(o->name, plain[i].name))

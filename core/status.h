@@ -17,7 +17,8 @@
     X(-10, SMG_ERR_VERIFY, "verification failed")           \
     X(-11, SMG_ERR_LOST, "peer lost")                       \
     X(-12, SMG_ERR_CAPACITY, "capacity exceeded")           \
-    X(-13, SMG_ERR_CONSERVATION, "conservation violated")
+    X(-13, SMG_ERR_CONSERVATION, "conservation violated")   \
+    X(-14, SMG_ERR_INTERRUPTED, "interrupted")
 
 enum smg_status {
 #define SMG_STATUS_ENUM(code, name, text) name = code,

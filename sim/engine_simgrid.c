@@ -13,6 +13,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #endif
 #include <math.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,7 @@ static void simgrid_configure(void)
 
 static int simgrid_create(struct smg_engine **out)
 {
+    struct sigaction interrupt;
     static char program[] = "smartgen", quiet[] = "--log=root.thres:error";
     static char *argv[] = {program, quiet, NULL};
     int argc = 2;
@@ -101,7 +103,9 @@ static int simgrid_create(struct smg_engine **out)
     if (!s)
         return SMG_ERR_NOMEM;
     simgrid_used = true;
+    sigaction(SIGINT, NULL, &interrupt);
     simgrid_init(&argc, argv);
+    sigaction(SIGINT, &interrupt, NULL); /* SimGrid's own handler would end the process */
     simgrid_configure();
     s->core_Bps = INFINITY;
     *out = &s->base;

@@ -200,4 +200,20 @@ done
 must "--help" 0 --help
 must "--version" 0 --version
 ok "--help of every command"
+
+# ---- Ctrl-C ----
+mkdir "$work/interrupted"
+for engine in $engines; do
+    "$SMARTGEN" sim --engine "$engine" --set selection.source=entry --set workload.output_tokens=4000 -o "$work/interrupted/run" \
+        >"$work/stdout" 2>"$work/stderr" &
+    pid=$!
+    while [ -z "$(ls "$work/interrupted")" ]; do sleep 0.1; done # it has begun to write
+    sleep 0.5
+    kill -TERM "$pid"
+    rc=0
+    wait "$pid" || rc=$?
+    [ "$rc" = 1 ] && grep -q interrupted "$work/stderr" || fail "interrupted sim, $engine: exit $rc" "$work/stderr"
+    [ -z "$(ls "$work/interrupted")" ] || fail "interrupted sim, $engine, left something"
+done
+ok "an interrupted run ends with 1 and leaves nothing"
 finish
