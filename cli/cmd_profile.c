@@ -166,7 +166,8 @@ static void print_group(const struct smg_importance *im, uint32_t g)
         }
     printf("%10u", im->group_lo[g]);
     print_bound(im->group_hi[g]);
-    printf("%10u%10u%12.4f%12.4f%14.5f\n", im->requests[g], im->steps[g], n > 0 ? sum / n : 0, most, n > 0 ? sqrt(variance / n) : 0);
+    printf("%10u%10u%12.4f%12.4f%14.5f\n", im->requests[g], im->steps[g], n > 0 ? sum / n : 0, most,
+           n > 0 ? sqrt(variance / n) : 0);
 }
 
 static void print_overlap(const struct smg_importance *im)
@@ -196,9 +197,10 @@ static int inspect(const struct smg_args *a)
 
     if (status)
         return status;
-    printf("%s: %s, selector %s, cap %g, seed %llu%s\n%u layers, %u KV heads of %u, %u blocks, %u data sets:", a->operand[0], p.info.model,
-           p.info.selector, p.info.cap, (unsigned long long)p.info.seed, p.im->synthetic ? ", synthetic" : ", captured", p.im->layers,
-           p.info.kv_heads, p.info.head_dim, p.im->blocks, p.im->datasets);
+    printf("%s: %s, selector %s, cap %g, seed %llu%s\n%u layers, %u KV heads of %u, %u blocks, %u data sets:", a->operand[0],
+           p.info.model, p.info.selector, p.info.cap, (unsigned long long)p.info.seed,
+           p.im->synthetic ? ", synthetic" : ", captured", p.im->layers, p.info.kv_heads, p.info.head_dim, p.im->blocks,
+           p.im->datasets);
     for (uint32_t d = 0; d < p.im->datasets; d++)
         printf(" %s", p.info.dataset[d]);
     printf("\n\n%10s%10s%10s%10s%12s%12s%14s\n", "tokens >", "<=", "requests", "steps", "mean", "highest", "spread");
@@ -279,8 +281,8 @@ static int write_heatmap(FILE *f, const struct profile *p)
                 one.value = p->im->dataset_value + ((size_t)g * p->im->datasets + d) * matrix;
                 smg_importance_resample(&one, 0, l, POSITIONS, row);
                 for (int i = 0; i < POSITIONS; i++)
-                    fprintf(f, "%s,%s,%u,%u,%u,%.9g,%.9g\n", p->info.model, p->info.dataset[d], p->im->group_lo[g], p->im->group_hi[g], l,
-                            (i + 0.5) / POSITIONS, (double)row[i]);
+                    fprintf(f, "%s,%s,%u,%u,%u,%.9g,%.9g\n", p->info.model, p->info.dataset[d], p->im->group_lo[g],
+                            p->im->group_hi[g], l, (i + 0.5) / POSITIONS, (double)row[i]);
             }
     return ferror(f);
 }

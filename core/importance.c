@@ -71,6 +71,15 @@ void smg_importance_destroy(struct smg_importance *im)
     if (im == NULL) {
         return;
     }
+    if (im->request_free != NULL) {
+        im->request_free(im->request_context);
+    }
+    free(im->newrate);
+    free(im->overlap);
+    free(im->dataset_value);
+    free(im->variance);
+    free(im->steps);
+    free(im->requests);
     free(im->value);
     free(im->group_hi);
     free(im->group_lo);
@@ -134,6 +143,8 @@ struct smg_importance_counter {
     uint32_t requests;      /* finished */
     uint64_t *count;        /* [layers][blocks], of the open request */
     double *frequency;      /* [layers][blocks], summed over finished requests */
+    double *square;         /* [layers][blocks], of the frequency */
+    uint32_t steps;         /* summed over finished requests */
     uint32_t *seen;         /* [blocks], finished requests in which the block was not empty */
 };
 
@@ -153,8 +164,9 @@ int smg_importance_counter_create(uint32_t layers, uint32_t blocks, uint32_t kv_
     c->kv_heads = kv_heads;
     c->count = calloc3(1, layers, blocks, sizeof(*c->count));
     c->frequency = calloc3(1, layers, blocks, sizeof(*c->frequency));
+    c->square = calloc3(1, layers, blocks, sizeof(*c->square));
     c->seen = calloc(blocks, sizeof(*c->seen));
-    if (c->count == NULL || c->frequency == NULL || c->seen == NULL) {
+    if (c->count == NULL || c->frequency == NULL || c->square == NULL || c->seen == NULL) {
         smg_importance_counter_destroy(c);
         return SMG_ERR_NOMEM;
     }
@@ -168,6 +180,7 @@ void smg_importance_counter_destroy(struct smg_importance_counter *c)
         return;
     }
     free(c->seen);
+    free(c->square);
     free(c->frequency);
     free(c->count);
     free(c);
@@ -233,10 +246,13 @@ int smg_importance_counter_end(struct smg_importance_counter *c, uint32_t steps)
         c->seen[b]++;
         for (uint32_t l = 0; l < c->layers; l++) {
             size_t at = (size_t)l * c->blocks + b;
-            c->frequency[at] += (double)c->count[at] / (steps * entries);
+            double frequency = (double)c->count[at] / (steps * entries);
+            c->frequency[at] += frequency;
+            c->square[at] += frequency * frequency;
         }
     }
     c->requests++;
+    c->steps += steps;
     c->tokens = 0;
     return SMG_OK;
 }
@@ -244,6 +260,29 @@ int smg_importance_counter_end(struct smg_importance_counter *c, uint32_t steps)
 const uint64_t *smg_importance_counter_counts(const struct smg_importance_counter *c)
 {
     return c->count;
+}
+
+/* Mean and variance of a block over the requests in which it was not empty. */
+static void finish_block(const struct smg_importance_counter *c, uint32_t layer, uint32_t block, struct smg_importance *im)
+{
+    size_t at = (size_t)layer * c->blocks + block;
+    double n = c->seen[block], mean = n > 0 ? c->frequency[at] / n : 0, spread = n > 0 ? c->square[at] / n - mean * mean : 0;
+
+    im->value[at] = (float)mean;
+    im->variance[at] = spread > 0 ? (float)spread : 0;
+}
+
+static int add_optional(const struct smg_importance_counter *c, struct smg_importance *im)
+{
+    im->variance = calloc3(1, c->layers, c->blocks, sizeof(*im->variance));
+    im->requests = calloc(1, sizeof(*im->requests));
+    im->steps = calloc(1, sizeof(*im->steps));
+    if (im->variance == NULL || im->requests == NULL || im->steps == NULL) {
+        return SMG_ERR_NOMEM;
+    }
+    im->requests[0] = c->requests;
+    im->steps[0] = c->steps;
+    return SMG_OK;
 }
 
 int smg_importance_counter_finish(const struct smg_importance_counter *c, struct smg_importance **out)
@@ -258,10 +297,14 @@ int smg_importance_counter_finish(const struct smg_importance_counter *c, struct
     if (status != SMG_OK) {
         return status;
     }
+    status = add_optional(c, im);
+    if (status != SMG_OK) {
+        smg_importance_destroy(im);
+        return status;
+    }
     for (uint32_t l = SMG_DENSE_LAYERS; l < c->layers; l++) {
-        float *row = row_of(im, 0, l);
         for (uint32_t b = 0; b < c->blocks; b++) {
-            row[b] = c->seen[b] > 0 ? (float)(c->frequency[(size_t)l * c->blocks + b] / c->seen[b]) : 0;
+            finish_block(c, l, b, im);
         }
     }
     *out = im;

@@ -32,10 +32,13 @@ libsmgcore_la_SOURCES = \
 	core/prefill.c \
 	core/rank.c \
 	core/rank.h \
+	core/rank_optimal.c \
 	core/rank_profile.c \
 	core/rank_random.c \
 	core/rank_sequential.c \
 	core/rank_streamingllm.c \
+	core/rcu.c \
+	core/rcu.h \
 	core/record.c \
 	core/record.h \
 	core/rng.c \

@@ -17,6 +17,7 @@ const struct smg_rank_type *const smg_rank_types[] = {
     &smg_rank_sequential,
     &smg_rank_random,
     &smg_rank_streamingllm,
+    &smg_rank_optimal,
     NULL,
 };
 

@@ -39,6 +39,8 @@ struct smg_rank_type {
     int (*score)(const struct smg_rank_input *in, uint32_t layer, float *score /* [blocks] */);
 };
 
+/* Needs importance with request_row: frequencies of the evaluated request itself. */
+extern const struct smg_rank_type smg_rank_optimal;
 /* NULL-terminated. */
 extern const struct smg_rank_type *const smg_rank_types[];
 const struct smg_rank_type *smg_rank_find(const char *name);

@@ -114,6 +114,7 @@ struct smg_scenario {
         uint32_t hash_bits;
         int batch_mean;
         enum smg_source source;
+        char file[SMG_PATH_MAX];          /* recorded selections, "" none: generated */
     } selection;
     double profile_shift;
     struct {

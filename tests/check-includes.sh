@@ -28,7 +28,7 @@ declare -A libraries=(
     [tests]="jansson yaml gsl simgrid xbt infiniband rdma cuda cmocka"
 )
 # What the core may include of libc: no I/O, no clock, no threads.
-core_libc=" stddef.h stdint.h stdbool.h stdlib.h string.h limits.h float.h math.h stdalign.h inttypes.h "
+core_libc=" stddef.h stdint.h stdbool.h stdlib.h string.h limits.h float.h math.h stdalign.h stdatomic.h inttypes.h "
 # The only file that sees SimGrid.
 simgrid_file=sim/engine_simgrid.c
 

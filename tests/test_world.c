@@ -1,5 +1,4 @@
-/* Worlds: what loading resolves and refuses; the synthetic generator's measured facts; both selection sources against each other.
- */
+/* Worlds: what loading resolves and refuses; what holds for either selection source. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +11,7 @@
 #include <cmocka.h>
 
 #include "core/importance.h"
-#include "core/rank.h"
 #include "core/scheme.h"
-#include "traces/generator.h"
 #include "traces/scenario.h"
 #include "traces/world.h"
 
@@ -148,10 +145,9 @@ static void test_refusals(void **state)
          "key 'prefill.chunk_tokens': 'chunked prefill' is not available yet; use 0, the whole prompt",
          SMG_ERR_UNSUPPORTED},
         {{"emu.compute=kernels"}, "key 'emu.compute': 'kernels' is not available yet; use paced", SMG_ERR_UNSUPPORTED},
-        {{"profile.shift=0.5"}, "key 'profile.shift': 'domain shift' is not available yet; use 0", SMG_ERR_UNSUPPORTED},
-        {{"proactive.importance=x.kvit"},
-         "key 'proactive.importance': 'x.kvit' is not available yet; use auto",
-         SMG_ERR_UNSUPPORTED},
+        {{"proactive.importance=x.kvit"}, "x.kvit: cannot open: No such file or directory", SMG_ERR_IO},
+        {{"selection.file=x.kvsr"}, "key 'selection.file': recorded selections need selection.source: entry", SMG_ERR_INVALID},
+        {{"selection.file=x.kvsr", "selection.source=entry"}, "x.kvsr: cannot open: No such file or directory", SMG_ERR_IO},
         {{"proactive.ranking=profle"},
          "key 'proactive.ranking': no ranking is called 'profle'; did you mean 'profile'?",
          SMG_ERR_NOT_FOUND},
@@ -173,236 +169,6 @@ static void test_refusals(void **state)
         assert_string_equal(d.text, bad[i].message);
         assert_memory_equal(&w, &zero, sizeof(w));
     }
-}
-
-/* ---- The generator ---- */
-
-#define TOKENS 7000u
-#define K      1400u
-#define LAYERS 40u
-
-struct rows {
-    struct smg_generator_weight weight[TOKENS];
-    struct smg_generator_scratch scratch;
-    int32_t a[K], b[K];
-};
-
-static struct rows *rows_create(void)
-{
-    struct rows *r = malloc(sizeof(*r));
-
-    assert_non_null(r);
-    assert_int_equal(smg_generator_scratch_create(TOKENS, &r->scratch), SMG_OK);
-    return r;
-}
-
-static void rows_destroy(struct rows *r)
-{
-    smg_generator_scratch_destroy(&r->scratch);
-    free(r);
-}
-
-static void row(struct rows *r, uint32_t request, uint32_t layer, uint32_t head, uint32_t step, int32_t *index)
-{
-    smg_generator_row(1, request, layer, head, step, r->weight, TOKENS, K, &r->scratch, index);
-}
-
-static uint32_t common(const int32_t *a, const int32_t *b)
-{
-    uint32_t i = 0, j = 0, n = 0;
-
-    while (i < K && j < K) {
-        n += a[i] == b[j];
-        if (a[i] <= b[j]) {
-            i++;
-        } else {
-            j++;
-        }
-    }
-    return n;
-}
-
-static void test_rows(void **state)
-{
-    struct rows *r = rows_create();
-    uint32_t i;
-
-    (void)state;
-    smg_generator_weights(1, 0, 8, LAYERS, TOKENS, r->weight);
-    row(r, 0, 8, 3, 5, r->a);
-    row(r, 0, 8, 4, 5, r->b);
-    assert_memory_not_equal(r->a, r->b, sizeof(r->a));
-    row(r, 0, 8, 3, 5, r->b);
-    assert_memory_equal(r->a, r->b, sizeof(r->a));
-    for (i = 1; i < K; i++) {
-        assert_true(r->a[i] > r->a[i - 1] && r->a[i] < (int32_t)TOKENS);
-    }
-    for (i = 0; i < TOKENS; i++) {
-        r->weight[i].universal = 0;
-    }
-    smg_generator_row(1, 0, 8, 3, 5, r->weight, 7, 7, &r->scratch, r->b);
-    for (i = 0; i < 7; i++) {
-        assert_int_equal(r->b[i], i);
-    }
-    rows_destroy(r);
-}
-
-/* The generator's aim: consecutive steps share 65% of their entries (accepted: 60 to 70%), and new entries keep coming. */
-static void test_overlap(void **state)
-{
-    struct rows *r = rows_create();
-    uint32_t layer, head, step, pairs = 0;
-    double shared = 0, first = 0;
-
-    (void)state;
-    for (layer = 2; layer < LAYERS; layer += 9) {
-        smg_generator_weights(1, 0, layer, LAYERS, TOKENS, r->weight);
-        for (head = 0; head < 4; head++) {
-            for (step = 1; step < 9; step++, pairs++) {
-                row(r, 0, layer, head, step, r->a);
-                row(r, 0, layer, head, step + 1, r->b);
-                shared += (double)common(r->a, r->b) / K;
-            }
-            row(r, 0, layer, head, 1, r->a);
-            row(r, 0, layer, head, 60, r->b);
-            first += (double)common(r->a, r->b) / K / 20;
-        }
-    }
-    print_message("overlap of consecutive steps: %.3f; of steps 1 and 60: %.3f\n", shared / pairs, first);
-    assert_near(shared / pairs, 0.65, 0.05);
-    assert_true(first < 0.45 && first > 0.20);
-    rows_destroy(r);
-}
-
-/* Selections per block of a test request, [layers][blocks]. */
-static void count_request(struct rows *r, uint32_t request, uint32_t blocks, double *count)
-{
-    uint32_t layer, head, step, i;
-
-    memset(count, 0, (size_t)LAYERS * blocks * sizeof(*count));
-    for (layer = 2; layer < LAYERS; layer++) {
-        smg_generator_weights(1, request, layer, LAYERS, TOKENS, r->weight);
-        for (head = 0; head < 8; head++) {
-            for (step = 1; step <= 61; step += 20) {
-                row(r, request, layer, head, step, r->a);
-                for (i = 0; i < K; i++) {
-                    count[(size_t)layer * blocks + (uint64_t)r->a[i] * blocks / TOKENS]++;
-                }
-            }
-        }
-    }
-}
-
-struct ranked {
-    double by, count;
-};
-
-static int descending(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-
-    return (x->by < y->by) - (x->by > y->by);
-}
-
-/* Share of the selections in the 47.4% of the blocks of layers >= 2 that come first by `by`. */
-static double coverage(const double *by, const double *count, uint32_t blocks)
-{
-    uint32_t n = (LAYERS - 2) * blocks, i;
-    struct ranked *list = malloc(n * sizeof(*list));
-    double best = 0, all = 0;
-
-    assert_non_null(list);
-    for (i = 0; i < n; i++) {
-        list[i].by = by[2 * blocks + i];
-        list[i].count = count[2 * blocks + i];
-    }
-    qsort(list, n, sizeof(*list), descending);
-    for (i = 0; i < n; i++) {
-        all += list[i].count;
-        best += i < (uint32_t)(0.474 * n) ? list[i].count : 0;
-    }
-    free(list);
-    return best / all;
-}
-
-/* Calibration point P023: half pushed minus layers 0 and 1 holds 66%; a profile made from other requests comes close to the
- * optimum. */
-static void test_coverage(void **state)
-{
-    const uint32_t blocks = 1000;
-    struct smg_world w = WORLD("seed=1");
-    double *count = malloc(LAYERS * blocks * sizeof(*count)), *profile = malloc(LAYERS * blocks * sizeof(*profile)), optimum,
-           held_out;
-    struct rows *r = rows_create();
-    uint32_t i;
-
-    (void)state;
-    assert_true(count != NULL && profile != NULL);
-    for (i = 0; i < LAYERS * blocks; i++) {
-        profile[i] = w.importance->value[i];
-    }
-    count_request(r, 0, blocks, count);
-    optimum = coverage(count, count, blocks);
-    held_out = coverage(profile, count, blocks);
-    print_message("coverage of 47.4%% of the blocks: optimum %.3f, profile %.3f\n", optimum, held_out);
-    assert_near(optimum, 0.66, 0.03);
-    assert_true(held_out > 0.60 && held_out < optimum);
-    rows_destroy(r);
-    free(profile);
-    free(count);
-    smg_world_free(&w);
-}
-
-static double mean_between(const struct smg_importance *im, uint32_t layer, double lo, double hi)
-{
-    const float *v = smg_importance_row(im, 0, layer);
-    uint32_t b, first = (uint32_t)(lo * im->blocks), end = (uint32_t)(hi * im->blocks);
-    double sum = 0;
-
-    for (b = first; b < end; b++) {
-        sum += v[b];
-    }
-    return sum / (end - first);
-}
-
-/* Shapes that are reported of real models: a bright last quarter near a fifth of the depth, a dark layer at 14 of 40. */
-static void test_importance(void **state)
-{
-    struct smg_world w = WORLD("seed=1"), again = WORLD("seed=1"), other = WORLD("seed=2");
-    const struct smg_importance *im = w.importance;
-    uint32_t layer, bin;
-
-    (void)state;
-    assert_memory_equal(im->value, again.importance->value, sizeof(float) * im->layers * im->blocks);
-    assert_memory_not_equal(im->value, other.importance->value, sizeof(float) * im->layers * im->blocks);
-    assert_true(isinf(im->value[0]) && isinf(im->value[2 * im->blocks - 1]));
-    for (layer = 2; layer < 40; layer++) {
-        assert_near(mean_between(im, layer, 0, 1), 0.20, 0.001);
-    }
-    for (bin = 0; bin < 5; bin++) {
-        assert_true(mean_between(im, 8, 0.75 + 0.05 * bin, 0.80 + 0.05 * bin) > (bin == 0 ? 0.25 : 0.30));
-    }
-    assert_true(mean_between(im, 8, 0.8, 1) > 1.2 * mean_between(im, 14, 0.8, 1));
-    smg_world_free(&w);
-    smg_world_free(&again);
-    smg_world_free(&other);
-}
-
-/* Prompts shorter than M: as many blocks as tokens. Sliding layers: always used. */
-static void test_importance_shapes(void **state)
-{
-    struct smg_world w = WORLD("workload.prompt_tokens=300");
-    uint32_t b;
-
-    (void)state;
-    assert_int_equal(w.importance->blocks, 300);
-    smg_world_free(&w);
-    w = WORLD("model=gemma-3-12b", "blocks_per_layer=100");
-    for (b = 0; b < 100; b++) {
-        assert_true(smg_importance_row(w.importance, 0, 4)[b] == 1);
-    }
-    assert_near(mean_between(w.importance, 5, 0, 1), 0.20, 0.001);
-    smg_world_free(&w);
 }
 
 /* ---- Selection sources ---- */
@@ -545,61 +311,6 @@ static void test_open_late(void **state)
     source_close(&s);
 }
 
-static void push_best(struct source *s, uint32_t share_percent)
-{
-    struct smg_rank_input in = {.grid = &s->grid, .importance = s->world.importance, .seed = 1};
-    struct smg_rank *rank;
-    uint32_t i;
-
-    assert_int_equal(smg_rank_create(smg_rank_find("profile"), &in, &rank), SMG_OK);
-    for (i = 0; i < rank->total * share_percent / 100; i++) {
-        write_blocks(s, rank->order[i].layer, rank->order[i].block, 1);
-    }
-    smg_rank_unref(rank);
-}
-
-static double remote_share(struct source *s, uint32_t steps)
-{
-    uint32_t layer, step;
-    uint64_t local = 0, remote = 0;
-
-    for (step = 1; step <= steps; step++) {
-        for (layer = 2; layer < 40; layer++) {
-            struct smg_split_count c = split(s, step * 9, layer, 0);
-
-            local += c.local;
-            remote += c.remote;
-        }
-    }
-    return (double)remote / (double)(local + remote);
-}
-
-/* Blocks pushed by profile: expected counts and index lists agree within 2% of the selected entries. */
-static void compare_sources(uint32_t share_percent)
-{
-    struct source layer, entry;
-    double expected, found;
-
-    SOURCE(&layer, "selection.source=layer", "on_demand.reuse=false");
-    SOURCE(&entry, "selection.source=entry", "on_demand.reuse=false");
-    push_best(&layer, share_percent);
-    push_best(&entry, share_percent);
-    expected = remote_share(&layer, 3);
-    found = remote_share(&entry, 3);
-    print_message("on-demand ratio, %u%% pushed by profile: layer %.3f, entry %.3f\n", share_percent, expected, found);
-    assert_near(expected, found, 0.02);
-    source_close(&layer);
-    source_close(&entry);
-}
-
-static void test_layer_against_entry(void **state)
-{
-    (void)state;
-    compare_sources(20);
-    compare_sources(50);
-    compare_sources(80);
-}
-
 /* Index lists and split agree; lists of two processes agree because they depend on nothing but their names. */
 static void test_entry_lists(void **state)
 {
@@ -664,7 +375,7 @@ static void test_reuse(void **state)
     SOURCE(&s, "selection.source=layer", "workload.prompt_tokens=2000", "on_demand.reuse=true");
     assert_int_equal(split(&s, 1, 9, 0).remote, 8 * 400);
     assert_true(split(&s, 2, 9, 0).remote < 8 * 400);
-    assert_near(split(&s, 60, 9, 0).remote, 0.26 * 8 * 400, 1);
+    assert_near(split(&s, 10, 9, 0).remote, 0.19 * 8 * 400, 0.05 * 8 * 400);
     s.selection->type->keep(s.selection, 0, 1, 9);
     source_close(&s);
 }
@@ -677,16 +388,10 @@ int main(void)
         cmocka_unit_test(test_poisson),
         cmocka_unit_test(test_trace_world),
         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_importance),
-        cmocka_unit_test(test_importance_shapes),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_either_source),
         cmocka_unit_test(test_sliding_layers),
         cmocka_unit_test(test_open_late),
-        cmocka_unit_test(test_layer_against_entry),
         cmocka_unit_test(test_entry_lists),
         cmocka_unit_test(test_reuse),
     };

@@ -8,9 +8,21 @@ libsmgtraces_la_SOURCES = \
 	traces/data_dir.h \
 	traces/generator.c \
 	traces/generator.h \
+	traces/generator_facts.c \
+	traces/generator_params.c \
 	traces/hardware.c \
 	traces/importance_auto.c \
 	traces/importance_auto.h \
+	traces/importance_bytes.c \
+	traces/importance_bytes.h \
+	traces/importance_facts.c \
+	traces/importance_facts.h \
+	traces/importance_file.c \
+	traces/importance_file.h \
+	traces/importance_merge.c \
+	traces/importance_optimal.c \
+	traces/importance_profile.c \
+	traces/importance_profile.h \
 	traces/model_config.c \
 	traces/request_trace.c \
 	traces/scenario.c \
@@ -22,6 +34,13 @@ libsmgtraces_la_SOURCES = \
 	traces/selection.c \
 	traces/selection_entry.c \
 	traces/selection_layer.c \
+	traces/selection_record.c \
+	traces/selection_recording.c \
+	traces/selection_recording.h \
+	traces/selection_rows.c \
+	traces/selection_rows.h \
+	traces/selection_table.c \
+	traces/selection_table.h \
 	traces/text.c \
 	traces/text.h \
 	traces/trace_csv.c \

@@ -180,6 +180,7 @@ static const struct smg_key table[] = {
     FLAG("selection.batch_mean", selection.batch_mean, "false",
          "InfiniGen counts by the mean of the batch instead of each request."),
     CHOICE("selection.source", selection.source, "layer", sources, "Expected counts per layer, or real index lists."),
+    TEXT("selection.file", selection.file, "", "Recorded selections for source entry; empty: generated."),
 
     NUMBER("profile.shift", profile_shift, "0", "", 0, 1, "Domain shift between profile and workload."),
 

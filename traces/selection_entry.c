@@ -1,4 +1,4 @@
-/* Selection source "entry": the generator's index lists, split by the real mask and the reuse bitmap. */
+/* Selection source "entry": index lists, generated or recorded, split by the real mask and the reuse bitmap. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "core/selection.h"
 #include "core/split.h"
 #include "core/status.h"
-#include "traces/generator.h"
+#include "traces/selection_rows.h"
 
 /* What the last split of a layer fetched: keep() marks it. */
 struct fetched {
@@ -17,16 +17,17 @@ struct fetched {
 
 struct open_request {
     struct smg_ledger *ledger;
-    struct smg_generator_weight *weight[SMG_MAX_LAYERS]; /* [tokens] each, made on first use */
-    struct fetched fetched[SMG_MAX_LAYERS];              /* only with reuse, made on first use */
+    struct smg_rows_layer rows[SMG_MAX_LAYERS]; /* made on first use */
+    struct fetched fetched[SMG_MAX_LAYERS];     /* only with reuse, made on first use */
 };
 
 struct entry_source {
     struct smg_selection base;
     int reuse;
     struct open_request **open; /* [n_requests] */
-    struct smg_generator_scratch scratch;
-    int32_t *index, *remote; /* [scratch.tokens] one row */
+    struct smg_rows *rows;
+    uint32_t row_tokens;
+    int32_t *index, *remote; /* [row_tokens] one row */
 };
 
 static struct entry_source *self(struct smg_selection *s)
@@ -42,7 +43,7 @@ static void close_request(struct open_request *r)
         return;
     }
     for (layer = 0; layer < SMG_MAX_LAYERS; layer++) {
-        free(r->weight[layer]);
+        smg_rows_close(&r->rows[layer]);
         free(r->fetched[layer].row);
         free(r->fetched[layer].token);
     }
@@ -60,7 +61,7 @@ static void entry_destroy(struct smg_selection *base)
     free(s->open);
     free(s->index);
     free(s->remote);
-    smg_generator_scratch_destroy(&s->scratch);
+    smg_rows_destroy(s->rows);
     free(s);
 }
 
@@ -70,6 +71,7 @@ static int entry_create(const struct smg_world *w, struct smg_selection **out)
 {
     struct entry_source *s = calloc(1, sizeof(*s));
     struct smg_features features;
+    int status;
 
     if (s == NULL) {
         return SMG_ERR_NOMEM;
@@ -79,9 +81,10 @@ static int entry_create(const struct smg_world *w, struct smg_selection **out)
     w->scheme->features(&w->scenario, &features);
     s->reuse = features.reuse;
     s->open = calloc(w->n_requests > 0 ? w->n_requests : 1, sizeof(struct open_request *));
-    if (s->open == NULL) {
+    status = s->open != NULL ? smg_rows_create(w, &s->rows, NULL) : SMG_ERR_NOMEM;
+    if (status != SMG_OK) {
         entry_destroy(&s->base);
-        return SMG_ERR_NOMEM;
+        return status;
     }
     *out = &s->base;
     return SMG_OK;
@@ -90,25 +93,23 @@ static int entry_create(const struct smg_world *w, struct smg_selection **out)
 /* Row buffers grow to the longest prompt seen. */
 static int reserve_rows(struct entry_source *s, uint32_t tokens)
 {
-    struct smg_generator_scratch scratch;
     int32_t *index, *remote;
 
-    if (tokens <= s->scratch.tokens) {
+    if (tokens <= s->row_tokens) {
         return SMG_OK;
     }
     index = malloc(tokens * sizeof(*index));
     remote = malloc(tokens * sizeof(*remote));
-    if (index == NULL || remote == NULL || smg_generator_scratch_create(tokens, &scratch) != SMG_OK) {
+    if (index == NULL || remote == NULL) {
         free(index);
         free(remote);
         return SMG_ERR_NOMEM;
     }
     free(s->index);
     free(s->remote);
-    smg_generator_scratch_destroy(&s->scratch);
     s->index = index;
     s->remote = remote;
-    s->scratch = scratch;
+    s->row_tokens = tokens;
     return SMG_OK;
 }
 
@@ -151,7 +152,7 @@ struct job {
     struct entry_source *source;
     struct open_request *r;
     uint32_t request, step, layer;
-    uint32_t tokens, k; /* of the prompt; of a row */
+    uint32_t tokens, k; /* of the prompt; of a row, at most */
     int selects;
 };
 
@@ -169,39 +170,29 @@ static int start_job(struct smg_selection *base, uint32_t request, uint32_t step
     }
     j->tokens = j->r->ledger->grid.tokens;
     j->selects = smg_model_layer_selects(m, layer);
-    j->k = j->selects ? smg_selection_k(base->world, j->tokens) : smg_model_layer_tokens(m, layer, j->tokens);
+    j->k = j->selects ? smg_rows_k(j->source->rows, request, layer, j->tokens) : smg_model_layer_tokens(m, layer, j->tokens);
     return SMG_OK;
 }
 
-static int need_weights(const struct job *j)
+static int need_rows(const struct job *j)
 {
-    struct smg_generator_weight **weight = &j->r->weight[j->layer];
-    const struct smg_world *w = j->source->base.world;
+    struct smg_rows_layer *rows = &j->r->rows[j->layer];
 
-    if (*weight != NULL || !j->selects) {
-        return SMG_OK;
-    }
-    *weight = malloc(j->tokens * sizeof(**weight));
-    if (*weight == NULL) {
-        return SMG_ERR_NOMEM;
-    }
-    smg_generator_weights(w->scenario.seed, j->request, j->layer, w->model.layers, j->tokens, *weight);
-    return SMG_OK;
+    return rows->open || !j->selects ? SMG_OK : smg_rows_open(j->source->rows, j->request, j->layer, j->tokens, rows);
 }
 
-/* index[j->k] of one head; a layer that does not select keeps its last k tokens. */
-static void make_row(const struct job *j, uint32_t head, int32_t *index)
+/* Entries of one head, index[k]; a layer that does not select keeps its last k tokens. */
+static uint32_t make_row(const struct job *j, uint32_t head, int32_t *index)
 {
     uint32_t i;
 
     if (j->selects) {
-        smg_generator_row(j->source->base.world->scenario.seed, j->request, j->layer, head, j->step, j->r->weight[j->layer],
-                          j->tokens, j->k, &j->source->scratch, index);
-        return;
+        return smg_rows_get(j->source->rows, &j->r->rows[j->layer], head, j->step, index);
     }
     for (i = 0; i < j->k; i++) {
         index[i] = (int32_t)(j->tokens - j->k + i);
     }
+    return j->k;
 }
 
 static int need_fetched(const struct job *j)
@@ -231,10 +222,9 @@ static void remember(const struct job *j, uint32_t head, uint32_t n)
 static void split_head(const struct job *j, uint32_t head, struct smg_split_count *out)
 {
     struct smg_ledger *l = j->r->ledger;
-    uint32_t remote = 0, local = 0;
+    uint32_t remote = 0, local = 0, n = make_row(j, head, j->source->index);
 
-    make_row(j, head, j->source->index);
-    smg_split_row(j->source->index, j->k, smg_ledger_mask(l, j->layer), l->width, smg_ledger_kept(l, j->layer, head), 0, NULL,
+    smg_split_row(j->source->index, n, smg_ledger_mask(l, j->layer), l->width, smg_ledger_kept(l, j->layer, head), 0, NULL,
                   j->source->remote, &remote, NULL, &local);
     remember(j, head, remote);
     out->remote += remote;
@@ -245,7 +235,7 @@ static void split_head(const struct job *j, uint32_t head, struct smg_split_coun
 static int split_rows(const struct job *j, struct smg_split_count *out)
 {
     uint32_t heads = j->source->base.world->model.kv_heads, head;
-    int status = need_weights(j);
+    int status = need_rows(j);
 
     if (status == SMG_OK) {
         status = need_fetched(j);
@@ -264,6 +254,22 @@ static int all_here(const struct job *j)
     return memchr(mask + (j->tokens - j->k), SMG_MASK_REMOTE, j->k) == NULL;
 }
 
+/* Entries that all heads pick, whatever is here. */
+static int count_rows(const struct job *j, uint64_t *out)
+{
+    uint32_t heads = j->source->base.world->model.kv_heads, head;
+    int status = need_rows(j);
+
+    if (!j->selects) {
+        *out = (uint64_t)heads * j->k;
+        return SMG_OK;
+    }
+    for (head = 0; head < heads && status == SMG_OK; head++) {
+        *out += smg_rows_count(j->source->rows, &j->r->rows[j->layer], head, j->step);
+    }
+    return status;
+}
+
 static int entry_split(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int full,
                        struct smg_split_count *out)
 {
@@ -275,7 +281,7 @@ static int entry_split(struct smg_selection *base, uint32_t request, uint32_t st
         return status;
     }
     if (full || (!j.selects && all_here(&j))) {
-        count.local = (uint64_t)base->world->model.kv_heads * j.k;
+        status = count_rows(&j, &count.local);
         j.r->fetched[layer].step = 0;
     } else {
         status = split_rows(&j, &count);
@@ -289,7 +295,7 @@ static int entry_split(struct smg_selection *base, uint32_t request, uint32_t st
 static int entry_entries(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int32_t *index,
                          uint32_t k_cap, uint32_t *k_out)
 {
-    uint32_t head;
+    uint32_t head, n;
     struct job j;
     int status = start_job(base, request, step, layer, &j);
 
@@ -297,13 +303,17 @@ static int entry_entries(struct smg_selection *base, uint32_t request, uint32_t 
         status = SMG_ERR_CAPACITY;
     }
     if (status == SMG_OK) {
-        status = need_weights(&j);
+        status = need_rows(&j);
     }
     if (status != SMG_OK) {
         return status;
     }
     for (head = 0; head < base->world->model.kv_heads; head++) {
-        make_row(&j, head, index + (size_t)head * k_cap);
+        int32_t *row = index + (size_t)head * k_cap;
+
+        for (n = make_row(&j, head, row); n < j.k; n++) {
+            row[n] = -1;
+        }
     }
     *k_out = j.k;
     return SMG_OK;

@@ -1,7 +1,8 @@
 /* Selection source "layer": expected counts instead of index lists.
  *
- * A selecting layer picks k entries per KV head; of those the share that lies in absent blocks is remote, each block weighing its
- * importance times its tokens. With KV reuse only entries that no earlier step fetched are remote: NEW_RATE, a synthetic curve.
+ * A selecting layer picks k entries per KV head. Those that lie in absent blocks are remote: each token weighs what its class is
+ * selected. With KV reuse only entries that no earlier step fetched are remote: each token weighs what its class is selected for
+ * the first time in this step; as blocks only ever become present, an entry that is absent now was absent in every earlier step.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,22 +11,28 @@
 #include "core/scheme.h"
 #include "core/selection.h"
 #include "core/status.h"
+#include "traces/importance_auto.h"
+#include "traces/selection_table.h"
 
-#define FIXED_ONE 0x1p24 /* weights are integers, so that subtracting block by block ends at exactly 0 */
+#define CLASSES SMG_TABLE_CLASSES
+
+/* Tokens of a layer, of all blocks and of absent ones: by class, or in class 0 where the layer does not select. */
+struct layer_mass {
+    uint32_t all[CLASSES], absent[CLASSES];
+};
 
 struct open_request {
     struct smg_ledger *ledger;
-    uint32_t group; /* of the importance matrix */
-    uint64_t total[SMG_MAX_LAYERS];
-    uint64_t absent[SMG_MAX_LAYERS]; /* weight of absent blocks; tokens, in a layer that does not select */
+    const struct smg_table *table;
+    struct layer_mass layer[]; /* [layers] */
 };
 
 struct layer_source {
     struct smg_selection base;
     int reuse;
-    uint32_t blocks;            /* of the weight rows */
-    uint64_t *before;           /* [groups][layers][blocks + 1] summed weight of the blocks before this one; NULL: uniform */
-    struct open_request **open; /* [n_requests] */
+    struct smg_generator *generator;            /* NULL: a captured profile tells */
+    struct smg_table *table[SMG_LENGTH_GROUPS]; /* made when the first request of a group is opened */
+    struct open_request **open;                 /* [n_requests] */
 };
 
 static struct layer_source *self(struct smg_selection *s)
@@ -33,73 +40,61 @@ static struct layer_source *self(struct smg_selection *s)
     return (struct layer_source *)s;
 }
 
-/* Mean frequency of the blocks within 0.5% of the prompt of block b. The ranking chose blocks by this very matrix, so its noise
- * would flatter them; real shapes are wider than that. */
-static double smooth(const float *row, uint32_t blocks, uint32_t b)
+/* Mean prompt of the requests of a length group, at most the calibration's. */
+static uint32_t group_tokens(const struct smg_world *w, uint32_t group)
 {
-    uint32_t reach = blocks / 200, first = b > reach ? b - reach : 0, end = b + reach < blocks ? b + reach + 1 : blocks, i;
     double sum = 0;
+    uint32_t i, n = 0;
 
-    for (i = first; i < end; i++) {
-        sum += isfinite(row[i]) ? row[i] : 1;
-    }
-    return sum / (end - first);
-}
-
-/* A block that calibration never saw selected still weighs something: absent entries must not vanish. */
-static void sum_row(const float *row, uint32_t blocks, uint64_t *before)
-{
-    uint32_t b;
-
-    before[0] = 0;
-    for (b = 0; b < blocks; b++) {
-        before[b + 1] = before[b] + 1 + (uint64_t)(smooth(row, blocks, b) * FIXED_ONE);
-    }
-}
-
-static int sum_rows(struct layer_source *s)
-{
-    const struct smg_importance *im = s->base.world->importance;
-    uint32_t g, l;
-
-    s->blocks = im->blocks;
-    s->before = malloc((size_t)im->groups * im->layers * (im->blocks + 1) * sizeof(*s->before));
-    if (s->before == NULL) {
-        return SMG_ERR_NOMEM;
-    }
-    for (g = 0; g < im->groups; g++) {
-        for (l = 0; l < im->layers; l++) {
-            sum_row(smg_importance_row(im, g, l), im->blocks, s->before + ((size_t)g * im->layers + l) * (im->blocks + 1));
+    for (i = 0; i < w->n_requests; i++) {
+        if (smg_length_group(w->requests[i].prompt_tokens) == group) {
+            sum += w->requests[i].prompt_tokens;
+            n++;
         }
     }
-    return SMG_OK;
+    return n > 0 ? (uint32_t)lround(sum / n) : 1;
 }
 
-/* Weight of tokens [0, token): the stored row stretched over the prompt, linear inside a stored block. */
-static uint64_t weight_before(const struct layer_source *s, const struct open_request *r, uint32_t layer, uint32_t token)
+static int find_table(struct layer_source *s, uint32_t tokens, const struct smg_table **out)
 {
-    uint32_t tokens = r->ledger->grid.tokens;
-    uint64_t at = (uint64_t)token * s->blocks, block = at / tokens;
-    const uint64_t *before;
+    const struct smg_world *w = s->base.world;
+    uint32_t group = smg_length_group(tokens);
+    struct smg_table **t = &s->table[group];
+    int status = SMG_OK;
 
-    if (s->before == NULL || !smg_model_layer_selects(&s->base.world->model, layer)) {
-        return token;
+    if (*t == NULL && s->generator != NULL) {
+        status = smg_table_generate(w, s->generator, group_tokens(w, group), s->reuse, t);
+    } else if (*t == NULL) {
+        status = smg_table_of_profile(w, smg_importance_group(w->importance, tokens), s->reuse, t);
     }
-    before = s->before + ((size_t)r->group * s->base.world->model.layers + layer) * (s->blocks + 1);
-    return block == s->blocks ? before[block] : before[block] + (before[block + 1] - before[block]) * (at % tokens) / tokens;
+    *out = *t;
+    return status;
 }
 
-static uint64_t range_weight(const struct layer_source *s, const struct open_request *r, uint32_t layer, uint32_t first,
-                             uint32_t count)
+/* Tokens of blocks [first, first+count), by class. */
+static void range_mass(const struct layer_source *s, const struct open_request *r, uint32_t layer, uint32_t first, uint32_t count,
+                       uint32_t out[CLASSES])
 {
-    uint32_t lo, hi, unused;
+    const struct smg_grid *g = &r->ledger->grid;
+    uint32_t before[CLASSES], lo, hi, unused, c;
 
+    for (c = 0; c < CLASSES; c++) {
+        out[c] = 0;
+    }
     if (count == 0) {
-        return 0;
+        return;
     }
-    smg_grid_block(&r->ledger->grid, layer, first, &lo, &unused);
-    smg_grid_block(&r->ledger->grid, layer, first + count - 1, &unused, &hi);
-    return hi > lo ? weight_before(s, r, layer, hi) - weight_before(s, r, layer, lo) : 0;
+    if (!smg_model_layer_selects(&s->base.world->model, layer)) {
+        out[0] = smg_grid_range_tokens(g, layer, first, count);
+        return;
+    }
+    smg_grid_block(g, layer, first, &lo, &unused);
+    smg_grid_block(g, layer, first + count - 1, &unused, &hi);
+    smg_table_before(r->table, layer, hi, g->tokens, out);
+    smg_table_before(r->table, layer, lo, g->tokens, before);
+    for (c = 0; c < CLASSES; c++) {
+        out[c] -= before[c];
+    }
 }
 
 static void layer_destroy(struct smg_selection *base)
@@ -110,17 +105,32 @@ static void layer_destroy(struct smg_selection *base)
     for (i = 0; s->open != NULL && i < base->world->n_requests; i++) {
         free(s->open[i]);
     }
+    for (i = 0; i < SMG_LENGTH_GROUPS; i++) {
+        smg_table_destroy(s->table[i]);
+    }
+    smg_generator_destroy(s->generator);
     free(s->open);
-    free(s->before);
     free(s);
 }
 
 extern const struct smg_selection_type smg_selection_layer;
 
+/* A profile captured from a model tells what the model selects; else the generator does, whatever the ranking looked at. */
+static int need_generator(struct layer_source *s, int reuse)
+{
+    const struct smg_world *w = s->base.world;
+
+    if (w->importance != NULL && smg_importance_tells_selection(w->importance, reuse)) {
+        return SMG_OK;
+    }
+    return smg_generator_create(&w->model, w->scenario.seed, w->scenario.profile_shift, &s->generator, NULL);
+}
+
 static int layer_create(const struct smg_world *w, struct smg_selection **out)
 {
     struct layer_source *s = calloc(1, sizeof(*s));
     struct smg_features features;
+    int status = SMG_ERR_NOMEM;
 
     if (s == NULL) {
         return SMG_ERR_NOMEM;
@@ -130,9 +140,12 @@ static int layer_create(const struct smg_world *w, struct smg_selection **out)
     w->scheme->features(&w->scenario, &features);
     s->reuse = features.reuse;
     s->open = calloc(w->n_requests > 0 ? w->n_requests : 1, sizeof(struct open_request *));
-    if (s->open == NULL || (w->importance != NULL && sum_rows(s) != SMG_OK)) {
+    if (s->open != NULL) {
+        status = need_generator(s, s->reuse);
+    }
+    if (status != SMG_OK) {
         layer_destroy(&s->base);
-        return SMG_ERR_NOMEM;
+        return status;
     }
     *out = &s->base;
     return SMG_OK;
@@ -143,16 +156,27 @@ static struct open_request *find(struct layer_source *s, uint32_t request)
     return request < s->base.world->n_requests ? s->open[request] : NULL;
 }
 
+static void take(struct layer_mass *mass, const uint32_t present[CLASSES])
+{
+    uint32_t c;
+
+    for (c = 0; c < CLASSES; c++) {
+        mass->absent[c] -= present[c] < mass->absent[c] ? present[c] : mass->absent[c];
+    }
+}
+
 static void start_layer(const struct layer_source *s, struct open_request *r, uint32_t layer)
 {
     const struct smg_grid *g = &r->ledger->grid;
-    uint32_t block, first = smg_grid_first(g, layer);
+    struct layer_mass *mass = &r->layer[layer];
+    uint32_t block, first = smg_grid_first(g, layer), present[CLASSES];
 
-    r->total[layer] = range_weight(s, r, layer, first, g->blocks - first);
-    r->absent[layer] = r->total[layer];
+    range_mass(s, r, layer, first, g->blocks - first, mass->all);
+    range_mass(s, r, layer, first, g->blocks - first, mass->absent);
     for (block = first; r->ledger->blocks_written > 0 && block < g->blocks; block++) {
         if (smg_ledger_has_block(r->ledger, layer, block)) {
-            r->absent[layer] -= range_weight(s, r, layer, block, 1);
+            range_mass(s, r, layer, block, 1, present);
+            take(mass, present);
         }
     }
 }
@@ -162,16 +186,21 @@ static int layer_open(struct smg_selection *base, uint32_t request, struct smg_l
     struct layer_source *s = self(base);
     struct open_request *r;
     uint32_t layer;
+    int status;
 
     if (request >= base->world->n_requests || s->open[request] != NULL) {
         return SMG_ERR_INVALID;
     }
-    r = calloc(1, sizeof(*r));
+    r = calloc(1, sizeof(*r) + base->world->model.layers * sizeof(r->layer[0]));
     if (r == NULL) {
         return SMG_ERR_NOMEM;
     }
     r->ledger = ledger;
-    r->group = base->world->importance != NULL ? smg_importance_group(base->world->importance, ledger->grid.tokens) : 0;
+    status = find_table(s, ledger->grid.tokens, &r->table);
+    if (status != SMG_OK) {
+        free(r);
+        return status;
+    }
     for (layer = 0; layer < base->world->model.layers; layer++) {
         start_layer(s, r, layer);
     }
@@ -189,12 +218,12 @@ static void layer_close(struct smg_selection *base, uint32_t request)
     }
 }
 
-/* Each block becomes visible once (a conserved quantity); were one repeated, the weight would stop at 0. */
+/* Each block becomes visible once (a conserved quantity); were one repeated, the mass would stop at 0. */
 static void layer_visible(struct smg_selection *base, uint32_t request, uint32_t layer, uint32_t first, uint32_t count)
 {
     struct layer_source *s = self(base);
     struct open_request *r = find(s, request);
-    uint64_t weight;
+    uint32_t present[CLASSES];
 
     if (r == NULL || layer >= base->world->model.layers || first >= r->ledger->grid.blocks) {
         return;
@@ -202,24 +231,20 @@ static void layer_visible(struct smg_selection *base, uint32_t request, uint32_t
     if (count > r->ledger->grid.blocks - first) {
         count = r->ledger->grid.blocks - first;
     }
-    weight = range_weight(s, r, layer, first, count);
-    r->absent[layer] -= weight < r->absent[layer] ? weight : r->absent[layer];
-}
-
-/* Share of a step's selected entries that no earlier step fetched. Synthetic: starts at 1 and settles at 0.26, the share that
- * makes reuse alone 1.1 times slower than the ideal (calibration point P025). */
-static double new_rate(uint32_t step)
-{
-    return 0.26 + 0.74 * exp(-((double)step - 1) / 3);
+    range_mass(s, r, layer, first, count, present);
+    take(&r->layer[layer], present);
 }
 
 static void split_selecting(const struct layer_source *s, const struct open_request *r, uint32_t step, uint32_t layer,
                             struct smg_split_count *out)
 {
-    uint64_t entries = (uint64_t)s->base.world->model.kv_heads * smg_selection_k(s->base.world, r->ledger->grid.tokens);
-    double share = (double)r->absent[layer] / (double)r->total[layer];
+    const struct smg_world *w = s->base.world;
+    uint32_t k = smg_selection_k(w, r->ledger->grid.tokens);
+    uint64_t entries = (uint64_t)w->model.kv_heads * (s->generator != NULL ? smg_generator_k(s->generator, layer, k) : k);
+    double all = smg_table_rate(r->table, layer, 0, r->layer[layer].all);
+    double remote = smg_table_rate(r->table, layer, s->reuse ? step : 0, r->layer[layer].absent);
 
-    out->remote = (uint64_t)llround((double)entries * share * (s->reuse ? new_rate(step) : 1));
+    out->remote = all > 0 ? (uint64_t)llround((double)entries * fmin(1, remote / all)) : 0;
     out->local = entries - out->remote;
 }
 
@@ -227,8 +252,8 @@ static void split_all(const struct layer_source *s, const struct open_request *r
 {
     uint64_t heads = s->base.world->model.kv_heads;
 
-    out->remote = heads * r->absent[layer];
-    out->local = heads * r->total[layer] - out->remote;
+    out->remote = heads * r->layer[layer].absent[0];
+    out->local = heads * r->layer[layer].all[0] - out->remote;
 }
 
 static int layer_split(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer, int full,
@@ -261,7 +286,7 @@ static int layer_entries(struct smg_selection *base, uint32_t request, uint32_t 
     return SMG_ERR_UNSUPPORTED;
 }
 
-/* Reuse is in the new rate already. */
+/* Reuse is in the first times already. */
 static void layer_keep(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer)
 {
     (void)base, (void)request, (void)step, (void)layer;

@@ -1,7 +1,6 @@
 /* From a scenario to a resolved world. */
 #include "traces/world.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,9 @@
 #include "core/rank.h"
 #include "core/scheme.h"
 #include "traces/importance_auto.h"
+#include "traces/importance_file.h"
 #include "traces/scenario.h"
+#include "traces/selection_recording.h"
 #include "traces/text.h"
 #include "traces/workload.h"
 
@@ -26,9 +27,6 @@ static int check_scheme(const struct smg_scenario *s, struct smg_diag *diag)
     }
     if (smg_scheme_find(s->scheme) == NULL) {
         return not_available(diag, "scheme", s->scheme, "`smartgen list schemes` names them");
-    }
-    if (strcmp(s->proactive.importance, "auto") != 0) {
-        return not_available(diag, "proactive.importance", s->proactive.importance, "use auto");
     }
     return SMG_OK;
 }
@@ -63,8 +61,9 @@ static int check_hack(const struct smg_world *w, struct smg_diag *diag)
         return smg_diag_set(diag, SMG_ERR_RANGE, "key 'hack.bits': expected 2, 4 or 8, found %u", s->hack.bits);
     }
     if (w->model.head_dim % s->hack.group != 0) {
-        return smg_diag_set(diag, SMG_ERR_RANGE, "key 'hack.group': expected a divisor of the model's head dimension %u, found %u",
-                            w->model.head_dim, s->hack.group);
+        return smg_diag_set(diag, SMG_ERR_RANGE,
+                            "key 'hack.group': expected a divisor of the model's head dimension %u, found %u", w->model.head_dim,
+                            s->hack.group);
     }
     return SMG_OK;
 }
@@ -87,9 +86,6 @@ static int check_available(const struct smg_scenario *s, struct smg_diag *diag)
     }
     if (s->emu.compute == SMG_EMU_KERNELS) {
         return not_available(diag, "emu.compute", "kernels", "use paced");
-    }
-    if (s->profile_shift != 0) {
-        return not_available(diag, "profile.shift", "domain shift", "use 0");
     }
     return SMG_OK;
 }
@@ -141,17 +137,20 @@ static void count_over_length(struct smg_world *w)
     }
 }
 
-static uint32_t mean_prompt(const struct smg_world *w)
+static int read_importance(struct smg_world *w, struct smg_diag *diag)
 {
-    double sum = 0;
-    uint32_t i;
+    const char *path = w->scenario.proactive.importance;
+    struct smg_importance_info *info = malloc(sizeof(*info));
+    int status = info != NULL ? smg_importance_read(path, &w->importance, info, diag) : SMG_ERR_NOMEM;
 
-    for (i = 0; i < w->n_requests; i++) {
-        sum += w->requests[i].prompt_tokens;
+    if (status == SMG_OK) {
+        status = smg_importance_fits(path, w->importance, info, &w->model, diag);
     }
-    return (uint32_t)lround(sum / w->n_requests);
+    free(info);
+    return status;
 }
 
+/* A file is read whatever the ranking: when it was captured, expected counts come from it too. */
 static int make_importance(struct smg_world *w, struct smg_diag *diag)
 {
     const struct smg_rank_type *ranking;
@@ -160,12 +159,45 @@ static int make_importance(struct smg_world *w, struct smg_diag *diag)
 
     w->scheme->features(&w->scenario, &features);
     ranking = smg_rank_find(features.ranking);
-    if (ranking != NULL && ranking->needs_importance) {
-        status = smg_importance_auto(&w->model, w->scenario.seed, w->scenario.selection.cap, w->scenario.blocks_per_layer,
-                                     mean_prompt(w), &w->importance);
-        w->synthetic_importance = w->importance != NULL && w->importance->synthetic;
+    if (strcmp(w->scenario.proactive.importance, "auto") != 0) {
+        status = read_importance(w, diag);
+    } else if (ranking != NULL && ranking->needs_importance) {
+        status = smg_importance_auto(w, &w->importance, diag);
     }
-    return status == SMG_OK ? status : smg_diag_set(diag, status, "importance auto: %s", smg_status_string(status));
+    if (status == SMG_OK && ranking == &smg_rank_optimal) {
+        status = smg_importance_add_requests(w->importance, w, diag);
+    }
+    w->synthetic_importance = w->importance != NULL && w->importance->synthetic;
+    if (w->importance != NULL && w->scenario.selection.source == SMG_SOURCE_LAYER &&
+        smg_importance_tells_selection(w->importance, features.reuse)) {
+        w->synthetic_selection = 0;
+    }
+    if (status != SMG_OK && diag != NULL && diag->text[0] == '\0') {
+        smg_diag_set(diag, status, "importance %.100s: %s", w->scenario.proactive.importance, smg_status_string(status));
+    }
+    return status;
+}
+
+/* Expected counts have no rows to read from. */
+static int check_recording(struct smg_world *w, struct smg_diag *diag)
+{
+    struct smg_recording *r;
+    int status;
+
+    w->synthetic_selection = 1;
+    if (w->scenario.selection.file[0] == '\0') {
+        return SMG_OK;
+    }
+    if (w->scenario.selection.source != SMG_SOURCE_ENTRY) {
+        return smg_diag_set(diag, SMG_ERR_INVALID, "key 'selection.file': recorded selections need selection.source: entry");
+    }
+    status = smg_recording_open(w->scenario.selection.file, &r, diag);
+    if (status == SMG_OK) {
+        status = smg_recording_fits(r, w, diag);
+        w->synthetic_selection = smg_recording_synthetic(r);
+        smg_recording_close(r);
+    }
+    return status;
 }
 
 static int fill(struct smg_world *w, struct smg_diag *diag)
@@ -192,8 +224,8 @@ static int fill(struct smg_world *w, struct smg_diag *diag)
     }
     count_over_length(w);
     w->scheme = smg_scheme_find(w->scenario.scheme);
-    w->synthetic_selection = 1;
-    return make_importance(w, diag);
+    status = check_recording(w, diag);
+    return status == SMG_OK ? make_importance(w, diag) : status;
 }
 
 int smg_world_load(const struct smg_scenario *s, struct smg_world *out, struct smg_diag *diag)
