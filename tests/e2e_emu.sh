@@ -133,7 +133,8 @@ nothing_runs "after the runs"
 ok "no process is left running"
 
 # One that is ended from outside takes its processes with it, and crashes of the program are not taken for failed runs.
-for signal in TERM:143 KILL:137 SEGV:139; do
+# SIGTERM is answered: the run is given up, and no folder of it is left.
+for signal in TERM:1 KILL:137 SEGV:139; do
     "$SMARTGEN" emu "$small" --set workload.output_tokens=2000 -o "$work/ended" >"$work/stdout" 2>"$work/stderr" &
     pid=$!
     sleep 1.5
@@ -151,6 +152,10 @@ for signal in TERM:143 KILL:137 SEGV:139; do
     wait "$pid" 2>/dev/null || rc=$?
     [ "$rc" -eq "${signal#*:}" ] || fail "SIG${signal%:*}: exit status $rc" "$work/stderr"
     nothing_runs "after SIG${signal%:*}"
+    if [ "${signal%:*}" = TERM ]; then
+        [ -z "$(ls -d "$work"/ended* 2>/dev/null)" ] || fail "SIGTERM: a folder is left"
+    fi
+    rm -rf "$work"/ended*
     ok "SIG${signal%:*} ends a run with its processes"
 done
 finish
