@@ -8,7 +8,8 @@
 void smg_interrupt_watch(void);
 int smg_interrupted(void);
 
-/* An observer that ends the run with SMG_ERR_INTERRUPTED when a signal came, and passes everything on to `inner` (which may have no functions). */
+/* An observer that ends the run with SMG_ERR_INTERRUPTED when a signal came, and passes everything on to `inner` (which may have
+ * no functions). */
 struct smg_interrupt_guard {
     struct smg_observer inner;
 };

@@ -232,6 +232,11 @@ int smg_agent_step(struct smg_agent *a, const struct smg_event *e, struct smg_ac
 /* Records kept by the router agent, NULL for others. Owned by the agent. */
 const struct smg_records *smg_agent_records(const struct smg_agent *a);
 
+/* For drivers: the event that answers a notifying action, and the event a message becomes at its receiver. Every byte of *out is
+ * set except now_s. */
+void smg_event_done(const struct smg_action *a, struct smg_event *out);
+void smg_event_message(uint16_t from, const struct smg_message *msg, struct smg_event *out);
+
 /* Order of simultaneous events of one agent: kind, peer, request, layer, then op. <0, 0, >0 as qsort wants. */
 int smg_event_compare(const struct smg_event *a, const struct smg_event *b);
 

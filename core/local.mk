@@ -11,6 +11,7 @@ libsmgcore_la_SOURCES = \
 	core/cost.c \
 	core/cost.h \
 	core/decode.c \
+	core/event.c \
 	core/grid.c \
 	core/grid.h \
 	core/hack.c \

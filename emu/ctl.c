@@ -91,14 +91,7 @@ int smg_ctl_received(struct smg_process *p, const struct smg_completion *c)
 
     if (status)
         return status;
-    memset(&e, 0, sizeof e);
-    e.kind = SMG_EV_MSG;
-    e.peer = c->peer;
-    e.request = wire->msg.request;
-    e.step = wire->msg.step;
-    e.layer_lo = wire->msg.layer_lo;
-    e.layer_hi = wire->msg.layer_hi;
-    e.msg = wire->msg;
+    smg_event_message(c->peer, &wire->msg, &e);
     if (e.msg.kind == SMG_MSG_INDEX) /* the same measure as the sender's action: a header and an id an entry */
         p->stats.received_bytes[SMG_PATH_CONTROL] += SMG_INDEX_HEADER_BYTES + e.msg.u.index.entries * SMG_INDEX_ID_BYTES;
     if (e.msg.kind == SMG_MSG_INDEX)

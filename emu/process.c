@@ -113,18 +113,7 @@ int smg_process_done(struct smg_process *p, struct smg_op *op)
     if (p->observer.operation)
         p->observer.operation(p->observer.arg, op, op->start_s, smg_harness_now(p->harness));
     if (a->flags & SMG_ACT_NOTIFY) {
-        memset(&e, 0, sizeof e);
-        e.kind = a->purpose == SMG_FOR_PREFILL_LAYER ? SMG_EV_KV_READY : SMG_EV_OP_DONE;
-        e.op = a->op;
-        e.peer = a->peer;
-        e.purpose = a->purpose;
-        e.request = a->request;
-        e.step = a->step;
-        e.layer_lo = a->layer_lo;
-        e.layer_hi = a->layer_hi;
-        e.bytes = a->bytes;
-        e.entries = a->entries;
-        e.messages = a->messages;
+        smg_event_done(a, &e);
         status = smg_process_event(p, &e);
     }
     smg_lanes_complete(p->lanes, op);

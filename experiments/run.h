@@ -1,6 +1,6 @@
 /* The record folder of a run (docs/records.md): run.json, requests.csv, tokens.csv, decisions.csv, summary.json, timeline.json,
- * events.bin, actions.bin. Everything is written into a temporary folder beside DIR and moved into place file by file at the end, so that
- * no half-written output is left behind. */
+ * events.bin, actions.bin. Everything is written into a temporary folder beside DIR and moved into place file by file at the end,
+ * so that no half-written output is left behind. */
 #ifndef SMG_EXPERIMENTS_RUN_H
 #define SMG_EXPERIMENTS_RUN_H
 
@@ -19,8 +19,8 @@ struct smg_outdir {
 int smg_outdir_begin(const char *path, struct smg_outdir *out, struct smg_diag *diag);
 /* Path of a file inside the temporary folder; buffer of SMG_PATH_MAX. */
 int smg_outdir_file(const struct smg_outdir *o, const char *name, char path[SMG_PATH_MAX]);
-/* Moves every file into the final folder, replacing old ones of the same name and removing record files of an earlier run that this one
- * did not write. */
+/* Moves every file into the final folder, replacing old ones of the same name and removing record files of an earlier run that
+ * this one did not write. */
 int smg_outdir_commit(struct smg_outdir *o, struct smg_diag *diag);
 /* Removes the temporary folder and what is in it. */
 void smg_outdir_abort(struct smg_outdir *o);
@@ -35,12 +35,13 @@ struct smg_run {
     const char *scenario_path;   /* NULL: defaults */
 };
 
-/* Writes run.json, requests.csv, tokens.csv (records.tokens), decisions.csv (records.decisions; read from the events.bin and actions.bin that are
- * already in the folder) and summary.json. SMG_ERR_CONSERVATION: written, but a law is broken (diag names it). */
+/* Writes run.json, requests.csv, tokens.csv (records.tokens), decisions.csv (records.decisions; read from the events.bin and
+ * actions.bin that are already in the folder) and summary.json. SMG_ERR_CONSERVATION: written, but a law is broken (diag names
+ * it). */
 int smg_run_write(const struct smg_outdir *o, const struct smg_run *run, struct smg_diag *diag);
 
-/* Feeds the recorded events of DIR to fresh agents; every action must be byte-equal. *steps_out: steps compared. SMG_ERR_VERIFY: they
- * differ (diag names instance, step and action). */
+/* Feeds the recorded events of DIR to fresh agents; every action must be byte-equal. *steps_out: steps compared. SMG_ERR_VERIFY:
+ * they differ (diag names instance, step and action). */
 int smg_replay(const char *dir, uint64_t *steps_out, struct smg_diag *diag);
 
 #endif

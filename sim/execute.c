@@ -153,18 +153,7 @@ static int op_done(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     int status = SMG_OK;
 
     if (a->flags & SMG_ACT_NOTIFY) {
-        memset(&e, 0, sizeof e);
-        e.kind = a->purpose == SMG_FOR_PREFILL_LAYER ? SMG_EV_KV_READY : SMG_EV_OP_DONE;
-        e.op = a->op;
-        e.peer = a->peer;
-        e.purpose = a->purpose;
-        e.request = a->request;
-        e.step = a->step;
-        e.layer_lo = a->layer_lo;
-        e.layer_hi = a->layer_hi;
-        e.bytes = a->bytes;
-        e.entries = a->entries;
-        e.messages = a->messages;
+        smg_event_done(a, &e);
         status = smg_sim_event(s, instance, &e);
     }
     smg_lanes_complete(s->instance[instance].lanes, op);
@@ -258,14 +247,7 @@ static int deliver_message(struct smg_sim *s, uint16_t from, const struct smg_ac
 {
     struct smg_event e;
 
-    memset(&e, 0, sizeof e);
-    e.kind = SMG_EV_MSG;
-    e.peer = from;
-    e.request = a->msg.request;
-    e.step = a->msg.step;
-    e.layer_lo = a->msg.layer_lo;
-    e.layer_hi = a->msg.layer_hi;
-    e.msg = a->msg;
+    smg_event_message(from, &a->msg, &e);
     return smg_sim_event(s, a->peer, &e);
 }
 

@@ -1,5 +1,5 @@
-/* Messages of different peers arrive in any order, and failures at any time: agents fed by hand with the orders that a real network
- * makes and a simulation never does.
+/* Messages of different peers arrive in any order, and failures at any time: agents fed by hand with the orders that a real
+ * network makes and a simulation never does.
  */
 #include "tests/world_fixture.h"
 

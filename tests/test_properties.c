@@ -110,8 +110,8 @@ static void all_blocks_pushed_is_full(void **state)
     }
 }
 
-/* One barrier batch, Kr fixed, speculation off: with everything else equal, a faster decode link never makes the second token later.
- * Tolerance 1e-9: chunk boundaries fall differently, which moves nothing but rounding. */
+/* One barrier batch, Kr fixed, speculation off: with everything else equal, a faster decode link never makes the second token
+ * later. Tolerance 1e-9: chunk boundaries fall differently, which moves nothing but rounding. */
 static void more_bandwidth_never_hurts(void **state)
 {
     struct smg_rng r;
@@ -152,8 +152,8 @@ static void granted_by_step(const struct finished_run *run, uint32_t request, ui
     }
 }
 
-/* All blocks outside the Kr set are granted within ceil((total - Kr) / (L * max(1, floor(ratio M)))) iterations, counted from the second one; and when
- * the run goes on, every granted block is delivered. */
+/* All blocks outside the Kr set are granted within ceil((total - Kr) / (L * max(1, floor(ratio M)))) iterations, counted from the
+ * second one; and when the run goes on, every granted block is delivered. */
 static void everything_is_granted_and_delivered(void **state)
 {
     struct smg_rng r;
@@ -176,7 +176,8 @@ static void everything_is_granted_and_delivered(void **state)
             const struct smg_request_record *x = &run.records->request[q];
             uint64_t bytes[32], sum = 0, all = 0;
             uint32_t blocks = run.world.scenario.blocks_per_layer, layer = (uint32_t)(ratio * blocks + 1e-9), step;
-            uint32_t bound = (x->total_blocks - x->kr_blocks + layer * run.world.model.layers - 1) / (layer * run.world.model.layers);
+            uint32_t bound =
+                (x->total_blocks - x->kr_blocks + layer * run.world.model.layers - 1) / (layer * run.world.model.layers);
             granted_by_step(&run, q, bytes, 32);
             for (step = 1; step < 32; step++)
                 all += bytes[step];
@@ -191,8 +192,8 @@ static void everything_is_granted_and_delivered(void **state)
     }
 }
 
-/* A request that arrives alone on a link wide enough falls back to full transfer and costs exactly what full transfer costs: the stated
- * overhead is 0. */
+/* A request that arrives alone on a link wide enough falls back to full transfer and costs exactly what full transfer costs: the
+ * stated overhead is 0. */
 static void fallback_alone_is_full(void **state)
 {
     struct smg_rng r;

@@ -96,7 +96,8 @@ static const struct smg_key table[] = {
     NUMBER("network.oversubscription", network.oversubscription, "1", "", 1, 1000,
            "Sum of link rates over the rate of the core."),
     NUMBER("network.handshake_us", network.handshake_us, "0", "us", 0, 1e9, "Hand-off: time to agree that decode may start."),
-    NUMBER("network.dispatch_us", network.dispatch_us, "0", "us", 0, 1e9, "Hand-off: the router's work per request before its instances hear of it."),
+    NUMBER("network.dispatch_us", network.dispatch_us, "0", "us", 0, 1e9,
+           "Hand-off: the router's work per request before its instances hear of it."),
     SIZE("network.chunk_kib", network.chunk_kib, "0", "KiB", 0, 1048576, "Most bytes of one WRITE chunk; 0: by level of detail."),
 
     CHOICE("routing", routing, "least-loaded", routings, "How the router picks instances."),
