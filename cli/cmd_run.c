@@ -261,15 +261,20 @@ int smg_cmd_sim(const struct smg_args *a)
 static int observe(void *arg, uint16_t instance, struct smg_observer *out)
 {
     struct recorder *rec = arg;
+    struct smg_observer log = {NULL, NULL, NULL};
     struct smg_diag diag;
     char suffix[16];
     int status;
 
     snprintf(suffix, sizeof suffix, ".%u", instance);
-    status = open_logs(rec, suffix, &diag);
-    if (status)
-        return status;
-    smg_interrupt_observer(&rec->guard, &(struct smg_observer){&rec->log, smg_log_step, NULL}, out);
+    if (rec->logging) {
+        status = open_logs(rec, suffix, &diag);
+        if (status)
+            return status;
+        log.step = smg_log_step;
+        log.arg = &rec->log;
+    }
+    smg_interrupt_observer(&rec->guard, &log, out);
     return SMG_OK;
 }
 
@@ -279,7 +284,7 @@ static int observed(void *arg, uint16_t instance, struct smg_observer *observer)
     struct smg_diag diag;
 
     (void)instance;
-    return observer->arg ? smg_log_close(&rec->log, &diag) : SMG_OK;
+    return observer->arg && rec->logging ? smg_log_close(&rec->log, &diag) : SMG_OK;
 }
 
 static int join_logs(struct recorder *rec, uint32_t instances, struct smg_diag *diag)
@@ -325,7 +330,7 @@ static int emulate(const struct smg_args *a, const struct smg_world *w)
     struct smg_run_stats stats;
     struct smg_diag diag = {""};
     struct recorder rec;
-    int status, code;
+    int status, code, logs;
 
     smg_interrupt_watch();
     status = recorder_open(&rec, a->output, &w->scenario, 0, &diag);
@@ -333,15 +338,15 @@ static int emulate(const struct smg_args *a, const struct smg_world *w)
     memset(&stats, 0, sizeof stats);
     if (status)
         return refuse(&rec, status, &diag);
-    if (rec.active && wants_log(&w->scenario)) {
-        config.observe = observe;
-        config.observed = observed;
-        config.arg = &rec;
-    }
+    logs = rec.logging = rec.active && wants_log(&w->scenario);
+    config.observe = observe;
+    config.observed = observed;
+    config.arg = &rec;
     status = smg_emu_run(w, &config, &records, &stats, &diag);
-    if (!status && config.observe)
+    rec.logging = 0; /* each process has closed its own */
+    if (!status && logs)
         status = join_logs(&rec, smg_world_instances(w), &diag);
-    if (records.request && (!status || !config.observe)) {
+    if (records.request && status != SMG_ERR_INTERRUPTED && (!status || !logs)) {
         run.records = &records;
         run.stats = &stats;
     }

@@ -10,7 +10,7 @@
 
 static const struct smg_option options[] = {
     {"set", 's', "KEY=VALUE", "set a scenario key, after the file; may be repeated"},
-    {"output", 'o', "DIR", "record folder to write (figures: folder of figures, default out)"},
+    {"output", 'o', "DIR", "what to write: a record folder; figures: their folder (default out); profile: a file"},
     {"engine", 0, "NAME", "simulation engine: simgrid or native"},
     {"timeline", 0, NULL, "write timeline.json (Chrome trace)"},
     {"role", 0, "ROLE", "all: every instance on this host (the only role so far)"},

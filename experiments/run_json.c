@@ -50,6 +50,8 @@ static int add_files(json_t *list, const struct smg_run *run, struct smg_diag *d
         status = add_digest(list, "workload.file", s->workload.file, s->workload.file, diag);
     if (!status && s->proactive.importance[0] && strcmp(s->proactive.importance, "auto"))
         status = add_digest(list, "proactive.importance", s->proactive.importance, s->proactive.importance, diag);
+    if (!status && s->selection.file[0])
+        status = add_digest(list, "selection.file", s->selection.file, s->selection.file, diag);
     if (!status && s->policy[0])
         status = add_digest(list, "policy", s->policy, s->policy, diag);
     return status;
