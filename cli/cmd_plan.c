@@ -33,9 +33,10 @@ static int print_json(const struct smg_world *w, const struct smg_plan *p)
 
     if (!bad)
         bad = json_object_set_new(j, "utilisation",
-                                  json_pack("{s:o, s:o, s:o, s:o}", "prefill_gpu", real(p->prefill_gpu), "prefill_link",
-                                            real(p->prefill_link), "decode_link", real(p->decode_link), "decode_lane",
-                                            real(p->decode_lane)));
+                                  json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "prefill_gpu", real(p->prefill_gpu),
+                                            "prefill_link", real(p->prefill_link), "decode_link", real(p->decode_link),
+                                            "decode_lane", real(p->decode_lane), "decode_memory", real(p->decode_memory),
+                                            "prefill_memory", real(p->prefill_memory)));
     if (!bad)
         bad = json_object_set_new(j, "synthetic", json_pack("{s:b, s:b, s:b}", "importance", w->synthetic_importance, "selection",
                                                             w->synthetic_selection, "workload", w->synthetic_workload));
@@ -53,6 +54,29 @@ static void percent(const char *name, double share)
         printf("  %-30s %.1f %%%s\n", name, 100 * share, share >= 1 ? "  (overloaded)" : "");
 }
 
+static void print_on_demand(const struct smg_plan *p)
+{
+    if (p->evicts)
+        printf("  %-30s none: absent entries are left out\n", "on demand");
+    else
+        printf("  %-30s %.4g MB, ratio %.3f\n", "on demand, first step", (double)p->on_demand_bytes_step * 1e-6,
+               p->on_demand_ratio);
+}
+
+/* fmax passes over NAN. */
+static double busiest(const struct smg_plan *p)
+{
+    return fmax(fmax(p->prefill_gpu, p->prefill_link), fmax(p->decode_link, p->decode_lane));
+}
+
+static void memory(const char *name, double share, int too_large)
+{
+    printf("  %-30s %.1f %% of an instance's%s\n", name, 100 * share,
+           share > 1 && !too_large ? "  (fewer will run together)" : "");
+    if (too_large)
+        printf("  one request needs more than the %s of an instance: requests will fail\n", name);
+}
+
 static void print_table(const struct smg_world *w, const struct smg_plan *p)
 {
     const struct smg_budget_result *b = &p->budget;
@@ -67,13 +91,18 @@ static void print_table(const struct smg_world *w, const struct smg_plan *p)
     printf("  %-30s %.4g MB of KV, %.4g MB metadata\n", "per request", (double)b->kv_bytes * 1e-6,
            (double)b->metadata_bytes * 1e-6);
     printf("  %-30s %.4g MB\n", "pushed (Kr set)", (double)p->proactive_bytes * 1e-6);
-    printf("  %-30s %.4g MB, ratio %.3f\n", "on demand, first step", (double)p->on_demand_bytes_step * 1e-6, p->on_demand_ratio);
+    print_on_demand(p);
     printf("  %-30s %.4g MB\n", "speculative, in all", (double)p->speculative_bytes * 1e-6);
-    printf("  %-30s TTFT %.4g s, TTST %.4g s, TBT %.4g s\n", "closed form", p->ttft_s, p->ttst_s, p->tbt_s);
+    printf("  %-30s TTFT %.4g s, TTST %.4g s, TBT %.4g s  (decode batch %u)\n", "closed form", p->ttft_s, p->ttst_s, p->tbt_s,
+           p->batch);
     percent("prefill GPU utilisation", p->prefill_gpu);
     percent("prefill link utilisation", p->prefill_link);
     percent("decode link utilisation", p->decode_link);
     percent("decode lane utilisation", p->decode_lane);
+    if (busiest(p) >= 0.8)
+        printf("  warning: a utilisation is at 80 %% or above: queueing makes the closed form too low\n");
+    memory("decode memory", p->decode_memory, p->decode_too_large);
+    memory("prefill memory", p->prefill_memory, p->prefill_too_large);
     if (w->synthetic_importance || w->synthetic_workload)
         printf("  synthetic:%s%s\n", w->synthetic_importance ? " importance" : "", w->synthetic_workload ? " workload" : "");
 }

@@ -121,7 +121,7 @@ static int record(const struct smg_args *a)
 
 static int merge(const struct smg_args *a)
 {
-    struct profile x = {NULL}, y = {NULL}, z = {NULL};
+    struct profile x = {0}, y = {0}, z = {0};
     struct smg_diag diag = {""};
     int status;
 
@@ -192,7 +192,7 @@ static void print_overlap(const struct smg_importance *im)
 
 static int inspect(const struct smg_args *a)
 {
-    struct profile p = {NULL};
+    struct profile p = {0};
     int status = load(a->operand[0], &p);
 
     if (status)
@@ -244,7 +244,7 @@ static int print_facts(const struct smg_fact *fact)
 
 static int check(const struct smg_args *a)
 {
-    struct profile p = {NULL};
+    struct profile p = {0};
     struct smg_generator_facts facts;
     struct smg_fact fact[SMG_FACTS];
     struct smg_diag diag = {""};
@@ -289,7 +289,7 @@ static int write_heatmap(FILE *f, const struct profile *p)
 
 static int heatmap(const struct smg_args *a)
 {
-    struct profile p = {NULL};
+    struct profile p = {0};
     FILE *f;
     int status = load(a->operand[0], &p), failed;
 

@@ -1,6 +1,7 @@
 /* smartgen sim, emu: run, write the record folder, say what came out. */
 #include "config.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +34,44 @@ static double mean(const struct smg_records *r, double (*f)(const struct smg_req
     return n ? sum / n : NAN;
 }
 
+/* "0.42 s", or "-" where the quantity does not exist. */
+static void print_seconds(const char *name, double seconds)
+{
+    if (isnan(seconds))
+        printf("%s -", name);
+    else
+        printf("%s %.4g s", name, seconds);
+}
+
+/* Failed requests are an outcome that is never silent. */
+static void name_failures(const struct smg_run *run)
+{
+    const struct smg_records *r = run->records;
+    uint32_t named = 0;
+
+    for (uint32_t i = 0; i < r->n_requests && named < 8; i++) {
+        const struct smg_request_record *q = &r->request[i];
+        if (q->status != SMG_REQUEST_FAILED)
+            continue;
+        named++;
+        fprintf(stderr, "smartgen: request %u (%u + %u tokens, instances %u and %u) failed: %s%s\n", i, q->prompt_tokens,
+                q->output_tokens, q->prefill_instance, q->decode_instance, smg_status_string(q->reason),
+                q->reason == SMG_ERR_CAPACITY ? "; its KV cache is larger than an instance's host memory (host_memory_gib)" : "");
+    }
+    if (r->failed > named)
+        fprintf(stderr, "smartgen: and %u more\n", r->failed - named);
+}
+
 static void print_outcome(const struct smg_run *run, const char *output)
 {
     const struct smg_records *r = run->records;
     const struct smg_world *w = run->world;
     double ratio = mean(r, smg_record_on_demand_ratio);
 
-    printf("%s, %s on %s: %u finished, %u failed; mean TTFT %.4g s, TTST %.4g s, TBT %.4g s", w->scenario.scheme, run->driver,
-           run->engine, r->finished, r->failed, mean(r, smg_record_ttft_s), mean(r, smg_record_ttst_s),
-           mean(r, smg_record_tbt_mean_s));
+    printf("%s, %s on %s: %u finished, %u failed; ", w->scenario.scheme, run->driver, run->engine, r->finished, r->failed);
+    print_seconds("mean TTFT", mean(r, smg_record_ttft_s));
+    print_seconds(", TTST", mean(r, smg_record_ttst_s));
+    print_seconds(", TBT", mean(r, smg_record_tbt_mean_s));
     if (!isnan(ratio))
         printf("; on-demand ratio %.3f", ratio);
     printf("\n  received MB:");
@@ -100,7 +130,9 @@ static int recorder_open(struct recorder *rec, const char *output, const struct 
     memset(rec, 0, sizeof *rec);
     if (!output)
         return SMG_OK;
-    status = smg_outdir_begin(output, &rec->dir, diag);
+    status = smg_outdir_claim(output, diag);
+    if (!status)
+        status = smg_outdir_begin(output, &rec->dir, diag);
     if (status)
         return status;
     rec->active = 1;
@@ -172,19 +204,31 @@ static int refuse(struct recorder *rec, int status, const struct smg_diag *diag)
 }
 
 /* The end of sim and emu: what the run said comes before what writing said. */
+/* A log that cannot be written ends the run: the disk is full, most likely. Everything else says itself what it is. */
+static int run_failed(const struct recorder *rec, int status, int error, const struct smg_diag *run_diag)
+{
+    struct smg_diag diag = *run_diag;
+
+    if (status == SMG_ERR_IO && rec->dir.path[0])
+        snprintf(diag.text, sizeof diag.text, "%.400s: the event log cannot be written: %s", rec->dir.path, strerror(error));
+    return smg_cli_fail(status == SMG_ERR_IO ? SMG_ERR_LOST : status, &diag);
+}
+
 static int finish(struct recorder *rec, const struct smg_run *run, const struct smg_args *a, int status,
                   const struct smg_diag *run_diag)
 {
     struct smg_diag diag = {""};
+    int error = errno; /* of a log that could not be written */
     int written = run->records ? recorder_commit(rec, run, &diag) : SMG_OK;
 
     recorder_abort(rec);
     if (status)
-        return smg_cli_fail(status == SMG_ERR_IO ? SMG_ERR_LOST : status, run_diag);
+        return run_failed(rec, status, error, run_diag);
     if (written)
         return smg_cli_fail(written, &diag);
     if (!a->quiet)
         print_outcome(run, a->output);
+    name_failures(run);
     return run->records->failed ? SMG_EXIT_FAILED : SMG_EXIT_OK;
 }
 

@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 {
     const struct smg_command *c;
     struct smg_args args;
-    int wants_help = 0;
+    int wants_help = 0, code;
 
     own_signals();
     gsl_set_error_handler_off(); /* GSL's default is to abort */
@@ -102,5 +102,10 @@ int main(int argc, char **argv)
         smg_command_help(c, stdout);
         return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
     }
-    return c->run(&args);
+    code = c->run(&args);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "smartgen: standard output cannot be written\n");
+        return code ? code : SMG_EXIT_FAILED;
+    }
+    return code;
 }

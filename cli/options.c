@@ -91,8 +91,10 @@ static const struct smg_option *find(const struct smg_command *c, const char *wo
     for (const struct smg_option *o = options; o->name; o++) {
         if (!takes(c, o->name))
             continue;
-        if (word[1] != '-' && word[1] == o->letter && o->letter && !word[2])
+        if (word[1] != '-' && word[1] == o->letter && o->letter && (!word[2] || o->value)) {
+            *value = word[2] ? word + 2 : NULL; /* -j2 */
             return o;
+        }
         if (word[1] == '-' && n - 2 == strlen(o->name) && !strncmp(word + 2, o->name, n - 2)) {
             *value = equals ? equals + 1 : NULL;
             return o;
@@ -101,14 +103,16 @@ static const struct smg_option *find(const struct smg_command *c, const char *wo
     return NULL;
 }
 
-static int number(const struct smg_command *c, const char *text, double low, double high, double *out)
+static int number(const struct smg_command *c, const struct smg_option *o, const char *text, double low, double high, double *out)
 {
     char *end;
 
     errno = 0;
     *out = strtod(text, &end);
-    if (end == text || *end || errno || !(*out >= low && *out <= high))
-        return bad(c, "expected a number in its range, found", text);
+    if (end == text || *end || errno || !(*out >= low && *out <= high)) {
+        fprintf(stderr, "smartgen %s: --%s: expected a number in [%g, %g], found '%s'\n", c->name, o->name, low, high, text);
+        return SMG_ERR_INVALID;
+    }
     return SMG_OK;
 }
 
@@ -122,13 +126,13 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
             return bad(c, "too many --set, at", value);
         a->sets[a->n_sets++] = value;
     } else if (!strcmp(o->name, "jobs")) {
-        status = number(c, value, 1, 1024, &x);
+        status = number(c, o, value, 1, 1024, &x);
         a->jobs = status ? 1 : (unsigned long)x;
     } else if (!strcmp(o->name, "requests") || !strcmp(o->name, "steps")) {
-        status = number(c, value, 1, 100000, &x);
+        status = number(c, o, value, 1, 100000, &x);
         *(o->name[0] == 'r' ? &a->requests : &a->steps) = status ? 0 : (uint32_t)x;
     } else if (!strcmp(o->name, "timeout")) {
-        status = number(c, value, 0.1, 86400, &a->timeout_s);
+        status = number(c, o, value, 0.1, 86400, &a->timeout_s);
     } else {
         const struct {
             const char *name;
@@ -211,6 +215,30 @@ int smg_cli_fail(int status, const struct smg_diag *diag)
     }
 }
 
+/* A path that exists becomes absolute, so that a record folder can be replayed from anywhere. Names without a slash are built-in
+ * ones, unless the key can only mean a file. */
+static void absolute(char name[SMG_PATH_MAX], int always_file)
+{
+    char *whole = always_file || strchr(name, '/') ? realpath(name, NULL) : NULL;
+
+    if (whole && strlen(whole) < SMG_PATH_MAX) {
+        memset(name, 0, SMG_PATH_MAX);
+        memcpy(name, whole, strlen(whole));
+    }
+    free(whole);
+}
+
+static void absolute_paths(struct smg_scenario *s)
+{
+    absolute(s->model, 0);
+    absolute(s->prefill.gpu, 0);
+    absolute(s->decode.gpu, 0);
+    absolute(s->network.nic, 0);
+    absolute(s->workload.file, s->workload.file[0] != 0);
+    absolute(s->selection.file, s->selection.file[0] != 0);
+    absolute(s->proactive.importance, strcmp(s->proactive.importance, "auto") != 0);
+}
+
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w)
 {
     const char *sets[258];
@@ -222,8 +250,10 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
     if (extra_set)
         sets[n++] = extra_set;
     status = smg_scenario_load(a->n_operands ? a->operand[0] : NULL, sets, n, s, &diag);
-    if (!status)
+    if (!status) {
+        absolute_paths(s);
         status = smg_world_load(s, w, &diag);
+    }
     if (status)
         return smg_cli_fail(status, &diag);
     if (w->over_length)

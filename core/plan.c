@@ -74,13 +74,15 @@ static int ratio(const struct smg_world *w, const struct smg_features *f, const 
         layers++;
     }
     if (!status)
-        p->on_demand_ratio = layers ? absent / layers : 0;
+        p->absent_ratio = layers ? absent / layers : 0;
     for (uint32_t i = 0; !status && i < rank->total; i++) {
         uint64_t bytes = smg_grid_range_bytes(g, rank->order[i].layer, rank->order[i].block, 1);
-        if (i < p->budget.kr_blocks)
+        if (i < p->budget.kr_blocks) {
             p->proactive_bytes += bytes;
-        else
+            p->present_tokens[rank->order[i].layer] += smg_grid_range_tokens(g, rank->order[i].layer, rank->order[i].block, 1);
+        } else {
             p->speculative_bytes += bytes;
+        }
     }
     smg_rank_unref(rank);
     free(weight);
@@ -98,6 +100,16 @@ static double hack_step_s(const struct smg_world *w, const struct smg_plan *p)
     return sum;
 }
 
+/* Entries that a layer attends to per KV head and request: what the selector picks, all of the layer, or all that is present. */
+static uint32_t layer_entries(const struct smg_world *w, const struct smg_features *f, const struct smg_plan *p, uint32_t l)
+{
+    if (f->attend_present && !p->budget.full)
+        return p->present_tokens[l];
+    if (smg_model_layer_selects(&w->model, l))
+        return smg_selection_k(w, p->prompt_tokens);
+    return smg_model_layer_tokens(&w->model, l, p->prompt_tokens);
+}
+
 /* One decode step of the batch with a share `remote` of the selected entries on the prefill nodes; absent ones are left out where
  * the scheme evicts. Local entries are gathered and copied; remote ones cross the link, in parallel, or before a common copy. */
 static double step_s(const struct smg_world *w, const struct smg_features *f, const struct smg_plan *p, double remote,
@@ -112,14 +124,15 @@ static double step_s(const struct smg_world *w, const struct smg_features *f, co
     if (f->on_gpu)
         return hack_step_s(w, p);
     for (uint32_t l = 0; l < m->layers; l++) {
-        int selects = smg_model_layer_selects(m, l), last = l + 1 == m->layers;
-        uint64_t entries = (uint64_t)m->kv_heads * p->batch *
-                           (selects ? smg_selection_k(w, p->prompt_tokens) : smg_model_layer_tokens(m, l, p->prompt_tokens));
-        double bytes = (double)(entries * smg_model_entry_bytes(m)), absent = selects ? remote * bytes : 0,
-               far = f->evict ? 0 : absent / link;
+        int last = l + 1 == m->layers;
+        uint64_t entries = (uint64_t)m->kv_heads * p->batch * layer_entries(w, f, p, l);
+        double share = smg_model_layer_selects(m, l) && !f->attend_present ? remote : 0;
+        double bytes = (double)(entries * smg_model_entry_bytes(m)), absent = share * bytes, far = f->evict ? 0 : absent / link;
         double near = (bytes - absent) * (gather + copy), body = smg_cost_ffn_s(w, p->batch, 0), lanes;
         lanes = f->parallel ? fmax(near, far) : near + far + (f->evict ? 0 : absent * copy);
         own += near;
+        if (f->evict)
+            entries -= (uint64_t)(share * (double)entries);
         sum += smg_cost_attention_s(w, entries) + (l ? fmax(lanes, body) : lanes) + (last ? smg_cost_ffn_s(w, p->batch, 1) : 0);
     }
     *lane_s = own;
@@ -134,7 +147,7 @@ static double ready_s(const struct smg_world *w, const struct smg_plan *p)
     double c = p->budget.tp_s / L, window_bytes = p->budget.full ? (double)p->budget.kv_bytes : (double)p->budget.metadata_bytes;
     double x = window_bytes / L / link;
 
-    if (w->scenario.decode_start == SMG_START_PUSHED && !p->budget.full)
+    if ((w->scenario.decode_start == SMG_START_PUSHED || p->evicts) && !p->budget.full)
         x = (double)(p->proactive_bytes + p->budget.metadata_bytes) / L / link;
     return c + (L - 1) * fmax(c, x) + x;
 }
@@ -151,6 +164,24 @@ static void utilisation(const struct smg_world *w, struct smg_plan *p, double la
     p->decode_lane = lambda * (p->output_tokens - 1) * lane_s / p->batch / w->decode_instances;
 }
 
+/* What the instances reserve: a decode instance its batch, a prefill instance its share of the requests in decode, which keep
+ * their KV there until they end; at least one request each. */
+static void memory(const struct smg_world *w, const struct smg_features *f, struct smg_plan *p)
+{
+    const struct smg_model *m = &w->model;
+    double prefill = (double)smg_model_prompt_bytes(m, p->prompt_tokens), metadata = f->metadata ? p->budget.metadata_bytes : 0;
+    double decode = prefill + p->output_tokens * (double)smg_model_token_bytes(m) +
+                    m->layers * ((double)p->prompt_tokens + p->output_tokens) + metadata;
+    double prefill_pool = (double)smg_world_pool_bytes(w, 1);
+    double decode_pool = (double)smg_world_pool_bytes(w, 1 + w->prefill_instances);
+    double held = ceil((double)p->batch * w->decode_instances / w->prefill_instances);
+
+    p->decode_memory = p->batch * decode / decode_pool;
+    p->prefill_memory = held * prefill / prefill_pool;
+    p->decode_too_large = decode > decode_pool;
+    p->prefill_too_large = prefill > prefill_pool;
+}
+
 int smg_plan_make(const struct smg_world *w, struct smg_plan *p)
 {
     struct smg_request_spec r;
@@ -161,6 +192,7 @@ int smg_plan_make(const struct smg_world *w, struct smg_plan *p)
 
     memset(p, 0, sizeof *p);
     w->scheme->features(&w->scenario, &f);
+    p->evicts = f.evict;
     representative(w, &r, p);
     smg_scheme_grid(w, r.prompt_tokens, &g);
     p->kv_bytes_per_token = smg_model_token_bytes(&w->model);
@@ -172,6 +204,7 @@ int smg_plan_make(const struct smg_world *w, struct smg_plan *p)
         return status;
     if (!f.speculative)
         p->speculative_bytes = 0;
+    p->on_demand_ratio = f.evict ? 0 : p->absent_ratio;
     p->batch = at_least_one((double)w->n_requests / w->decode_instances);
     if (p->batch > w->scenario.decode_max_batch)
         p->batch = w->scenario.decode_max_batch;
@@ -179,10 +212,11 @@ int smg_plan_make(const struct smg_world *w, struct smg_plan *p)
         p->batch = 1;
     p->ttft_s = p->budget.tp_s;
     wait = ready_s(w, p) - p->ttft_s;
-    p->ttst_s = (wait > 0 ? wait : 0) + step_s(w, &f, p, p->on_demand_ratio, &lane_s);
-    p->tbt_s = step_s(w, &f, p, f.speculative ? 0 : p->on_demand_ratio, &lane_s);
+    p->ttst_s = (wait > 0 ? wait : 0) + step_s(w, &f, p, p->absent_ratio, &lane_s);
+    p->tbt_s = step_s(w, &f, p, f.speculative ? 0 : p->absent_ratio, &lane_s);
     p->on_demand_bytes_step = (uint64_t)(p->on_demand_ratio * smg_model_selecting_layers(&w->model) * w->model.kv_heads *
                                          smg_selection_k(w, r.prompt_tokens) * (double)smg_model_entry_bytes(&w->model));
     utilisation(w, p, lane_s);
+    memory(w, &f, p);
     return SMG_OK;
 }

@@ -17,10 +17,16 @@ struct smg_plan {
     uint64_t proactive_bytes;        /* of the Kr set */
     uint64_t on_demand_bytes_step;   /* per request and decode step, right after hand-off */
     uint64_t speculative_bytes;      /* what is left for the trickle */
-    double on_demand_ratio;          /* expected, with the Kr set present */
+    double absent_ratio;             /* expected share of the selected entries outside the Kr set */
+    double on_demand_ratio;          /* the same, or 0 where absent entries are left out */
+    uint32_t present_tokens[SMG_MAX_LAYERS]; /* of the Kr set, per layer */
+    int evicts;                      /* absent entries are left out: nothing is on demand */
     double ttft_s, ttst_s, tbt_s;
     /* Share of each pool's capacity that the workload asks for; NAN for a batch, which has no rate. */
     double prefill_gpu, prefill_link, decode_link, decode_lane;
+    /* Share of an instance's memory that `batch` requests in decode hold, and that they hold on the prefill side. */
+    double decode_memory, prefill_memory;
+    int decode_too_large, prefill_too_large; /* one request alone does not fit: it will fail */
 };
 
 int smg_plan_make(const struct smg_world *w, struct smg_plan *out);

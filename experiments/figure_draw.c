@@ -6,10 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "experiments/figures.h"
 #include "experiments/files.h"
+#include "traces/data_dir.h"
 #include "traces/text.h"
 
 #ifndef PKGDATADIR
@@ -20,10 +22,14 @@ extern char **environ;
 
 const char *smg_plots_dir(void)
 {
-    const char *chosen = getenv("SMARTGEN_PLOTS");
+    static char path[SMG_PATH_MAX];
+    const char *chosen = getenv("SMARTGEN_PLOTS"), *beside;
 
     if (chosen && chosen[0])
         return chosen;
+    beside = smg_beside_program("plots", path);
+    if (beside)
+        return beside;
 #ifdef SMG_SRCDIR
     struct stat info;
     if (!stat(SMG_SRCDIR "/plots", &info) && S_ISDIR(info.st_mode))

@@ -3,8 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
-static const char event_magic[8] = {'S', 'M', 'G', 'E', 'V', 'T', '0', '1'};
-static const char action_magic[8] = {'S', 'M', 'G', 'A', 'C', 'T', '0', '1'};
+#include "experiments/files.h"
+
+static const char event_magic[8] = {'S', 'M', 'G', 'E', 'V', 'T', '0', '2'};
+static const char action_magic[8] = {'S', 'M', 'G', 'A', 'C', 'T', '0', '2'};
+
+/* What stands where the next step would begin: an instance number and counts that no step has. */
+static const uint16_t end_of_events = UINT16_MAX;
+static const uint32_t end_of_actions[2] = {UINT32_MAX, UINT32_MAX};
 
 static void say(struct smg_diag *diag, const char *path, const char *what)
 {
@@ -28,14 +34,14 @@ static FILE *create(const char *path, const char magic[8], uint32_t size, struct
 
 int smg_log_create(const char *events_path, const char *actions_path, struct smg_log_writer *out, struct smg_diag *diag)
 {
-    struct smg_log_writer w = {NULL, NULL};
+    struct smg_log_writer w = {{NULL, SMG_FNV_START}, {NULL, SMG_FNV_START}};
 
-    w.events = create(events_path, event_magic, sizeof(struct smg_event), diag);
-    if (!w.events)
+    w.events.f = create(events_path, event_magic, sizeof(struct smg_event), diag);
+    if (!w.events.f)
         return SMG_ERR_IO;
-    w.actions = create(actions_path, action_magic, sizeof(struct smg_action), diag);
-    if (!w.actions) {
-        fclose(w.events);
+    w.actions.f = create(actions_path, action_magic, sizeof(struct smg_action), diag);
+    if (!w.actions.f) {
+        fclose(w.events.f);
         return SMG_ERR_IO;
     }
     *out = w;
@@ -52,12 +58,13 @@ static uint16_t significant(const void *data, size_t bytes)
     return (uint16_t)bytes;
 }
 
-static int put(FILE *f, const void *data, size_t bytes)
+static int put(struct smg_log_file *f, const void *data, size_t bytes)
 {
-    return bytes && fwrite(data, bytes, 1, f) != 1 ? SMG_ERR_IO : SMG_OK;
+    f->hash = smg_fnv1a(f->hash, data, bytes);
+    return bytes && fwrite(data, bytes, 1, f->f) != 1 ? SMG_ERR_IO : SMG_OK;
 }
 
-static int put_trimmed(FILE *f, const void *data, size_t bytes)
+static int put_trimmed(struct smg_log_file *f, const void *data, size_t bytes)
 {
     uint16_t n = significant(data, bytes);
     int status = put(f, &n, sizeof n);
@@ -69,26 +76,37 @@ int smg_log_step(void *writer, uint16_t instance, const struct smg_event *e, con
 {
     struct smg_log_writer *w = writer;
     uint32_t counts[2] = {(uint32_t)actions->n, (uint32_t)actions->n_items};
-    int status = put(w->events, &instance, sizeof instance);
+    int status = put(&w->events, &instance, sizeof instance);
 
     if (!status)
-        status = put_trimmed(w->events, e, sizeof *e);
+        status = put_trimmed(&w->events, e, sizeof *e);
     if (!status)
-        status = put(w->actions, counts, sizeof counts);
+        status = put(&w->actions, counts, sizeof counts);
     for (size_t i = 0; i < actions->n && !status; i++)
-        status = put_trimmed(w->actions, &actions->action[i], sizeof actions->action[i]);
-    return status ? status : put(w->actions, actions->items, actions->n_items * sizeof *actions->items);
+        status = put_trimmed(&w->actions, &actions->action[i], sizeof actions->action[i]);
+    return status ? status : put(&w->actions, actions->items, actions->n_items * sizeof *actions->items);
+}
+
+/* The end mark and the checksum: a log without them was cut short. */
+static int close_file(struct smg_log_file *f, const void *mark, size_t mark_bytes)
+{
+    uint64_t hash = f->hash;
+    int bad;
+
+    if (!f->f)
+        return 0;
+    bad = put(f, mark, mark_bytes);
+    bad |= fwrite(&hash, sizeof hash, 1, f->f) != 1;
+    bad |= fclose(f->f);
+    f->f = NULL;
+    return bad;
 }
 
 int smg_log_close(struct smg_log_writer *w, struct smg_diag *diag)
 {
-    int bad = 0;
+    int bad = close_file(&w->events, &end_of_events, sizeof end_of_events);
 
-    if (w->events)
-        bad |= fclose(w->events);
-    if (w->actions)
-        bad |= fclose(w->actions);
-    w->events = w->actions = NULL;
+    bad |= close_file(&w->actions, end_of_actions, sizeof end_of_actions);
     if (!bad)
         return SMG_OK;
     say(diag, "event log", strerror(errno));
@@ -117,14 +135,14 @@ static FILE *open_checked(const char *path, const char magic[8], uint32_t size, 
 
 int smg_log_open(const char *events_path, const char *actions_path, struct smg_log_reader *out, struct smg_diag *diag)
 {
-    struct smg_log_reader r = {NULL, NULL, 0};
+    struct smg_log_reader r = {{NULL, SMG_FNV_START}, {NULL, SMG_FNV_START}, 0};
 
-    r.events = open_checked(events_path, event_magic, sizeof(struct smg_event), diag);
-    if (!r.events)
+    r.events.f = open_checked(events_path, event_magic, sizeof(struct smg_event), diag);
+    if (!r.events.f)
         return SMG_ERR_PARSE;
-    r.actions = open_checked(actions_path, action_magic, sizeof(struct smg_action), diag);
-    if (!r.actions) {
-        fclose(r.events);
+    r.actions.f = open_checked(actions_path, action_magic, sizeof(struct smg_action), diag);
+    if (!r.actions.f) {
+        fclose(r.events.f);
         return SMG_ERR_PARSE;
     }
     *out = r;
@@ -133,19 +151,22 @@ int smg_log_open(const char *events_path, const char *actions_path, struct smg_l
 
 void smg_log_reader_close(struct smg_log_reader *r)
 {
-    if (r->events)
-        fclose(r->events);
-    if (r->actions)
-        fclose(r->actions);
-    r->events = r->actions = NULL;
+    if (r->events.f)
+        fclose(r->events.f);
+    if (r->actions.f)
+        fclose(r->actions.f);
+    r->events.f = r->actions.f = NULL;
 }
 
-static int get(FILE *f, void *data, size_t bytes)
+static int get(struct smg_log_file *f, void *data, size_t bytes)
 {
-    return bytes && fread(data, bytes, 1, f) != 1 ? SMG_ERR_PARSE : SMG_OK;
+    if (bytes && fread(data, bytes, 1, f->f) != 1)
+        return SMG_ERR_PARSE;
+    f->hash = smg_fnv1a(f->hash, data, bytes);
+    return SMG_OK;
 }
 
-static int get_trimmed(FILE *f, void *data, size_t bytes)
+static int get_trimmed(struct smg_log_file *f, void *data, size_t bytes)
 {
     uint16_t n;
     int status = get(f, &n, sizeof n);
@@ -165,7 +186,7 @@ static int get_items(struct smg_log_reader *r, struct smg_actions *actions, uint
 
     for (uint32_t i = 0; !status && i < n; i++) {
         struct smg_item item;
-        status = get(r->actions, &item, sizeof item);
+        status = get(&r->actions, &item, sizeof item);
         if (!status)
             status = smg_actions_item(actions, &item);
     }
@@ -179,25 +200,44 @@ static int get_items(struct smg_log_reader *r, struct smg_actions *actions, uint
 static int get_actions(struct smg_log_reader *r, struct smg_actions *actions)
 {
     uint32_t counts[2];
-    int status = get(r->actions, counts, sizeof counts);
+    int status = get(&r->actions, counts, sizeof counts);
 
     actions->n = actions->n_items = 0;
     for (uint32_t i = 0; !status && i < counts[0]; i++) {
         struct smg_action *a = smg_actions_add(actions, SMG_ACT_NONE);
-        status = a ? get_trimmed(r->actions, a, sizeof *a) : SMG_ERR_NOMEM;
+        status = a ? get_trimmed(&r->actions, a, sizeof *a) : SMG_ERR_NOMEM;
     }
     return status ? status : get_items(r, actions, counts[1]);
 }
 
+/* After an end mark: the checksum, and then nothing. */
+static int intact(struct smg_log_file *f, uint64_t computed)
+{
+    uint64_t recorded;
+
+    return fread(&recorded, sizeof recorded, 1, f->f) == 1 && recorded == computed && fgetc(f->f) == EOF;
+}
+
+static int at_end(struct smg_log_reader *r)
+{
+    uint64_t events = r->events.hash, actions = r->actions.hash;
+    uint32_t mark[2];
+
+    return fread(mark, sizeof mark, 1, r->actions.f) == 1 && !memcmp(mark, end_of_actions, sizeof mark) &&
+           intact(&r->events, events) && intact(&r->actions, actions);
+}
+
 int smg_log_next(struct smg_log_reader *r, uint16_t *instance, struct smg_event *e, struct smg_actions *actions, int *more)
 {
-    size_t found = fread(instance, 1, sizeof *instance, r->events);
     int status;
 
-    *more = found == sizeof *instance;
+    if (fread(instance, sizeof *instance, 1, r->events.f) != 1)
+        return SMG_ERR_PARSE;
+    *more = *instance != end_of_events;
     if (!*more)
-        return !found && feof(r->events) && fgetc(r->actions) == EOF ? SMG_OK : SMG_ERR_PARSE;
-    status = get_trimmed(r->events, e, sizeof *e);
+        return at_end(r) ? SMG_OK : SMG_ERR_PARSE;
+    r->events.hash = smg_fnv1a(r->events.hash, instance, sizeof *instance);
+    status = get_trimmed(&r->events, e, sizeof *e);
     if (!status)
         status = get_actions(r, actions);
     r->steps++;

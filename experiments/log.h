@@ -4,7 +4,8 @@
  * events.bin: per step { u16 instance, u16 n, n bytes of struct smg_event }. actions.bin: per step { u32 n_actions, u32 n_items,
  * then per action { u16 n, n bytes of struct smg_action }, then the items }. n cuts trailing zero bytes. Byte order is the
  * machine's (little-endian on every machine this runs on). Steps of one instance are in order; steps of different instances may
- * be interleaved or not.
+ * be interleaved or not. Each file ends with a mark (u16 65535; two u32 4294967295) and the FNV-1a 64 checksum of all between the
+ * header and the mark: a log that was cut short or changed is refused.
  */
 #ifndef SMG_EXPERIMENTS_LOG_H
 #define SMG_EXPERIMENTS_LOG_H
@@ -14,8 +15,14 @@
 #include "core/agent.h"
 #include "core/observer.h"
 
+/* One of the two files, with the checksum of what went through it. */
+struct smg_log_file {
+    FILE *f;
+    uint64_t hash;
+};
+
 struct smg_log_writer {
-    FILE *events, *actions;
+    struct smg_log_file events, actions;
 };
 
 /* Creates both files (truncating). On error nothing is left open. */
@@ -28,7 +35,7 @@ int smg_log_close(struct smg_log_writer *w, struct smg_diag *diag);
 int smg_log_append(struct smg_log_writer *w, const char *events_path, const char *actions_path, struct smg_diag *diag);
 
 struct smg_log_reader {
-    FILE *events, *actions;
+    struct smg_log_file events, actions;
     uint64_t steps;              /* read so far */
 };
 

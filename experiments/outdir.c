@@ -38,6 +38,24 @@ static int make_parent(const char *path, struct smg_diag *diag)
     return smg_folder_make(parent, diag);
 }
 
+int smg_outdir_claim(const char *path, struct smg_diag *diag)
+{
+    char marker[SMG_PATH_MAX];
+    struct dirent *entry;
+    DIR *folder = opendir(path);
+    int others = 0;
+
+    if (!folder)
+        return SMG_OK; /* absent, or begin will say what it is */
+    while (!others && (entry = readdir(folder)))
+        others = strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+    closedir(folder);
+    if (!others || (!smg_path_join(path, "run.json", marker) && !access(marker, F_OK)))
+        return SMG_OK;
+    return smg_diag_set(diag, SMG_ERR_INVALID, "%s: not empty, and not a record folder (it has no run.json): choose another",
+                        path);
+}
+
 int smg_outdir_begin(const char *path, struct smg_outdir *out, struct smg_diag *diag)
 {
     static const char suffix[] = ".tmp-XXXXXX";

@@ -9,6 +9,8 @@
 #include "traces/text.h"
 #include "traces/world.h"
 
+enum { INPUT_BYTES_MAX = 1 << 30 };
+
 struct replay {
     struct smg_world world;
     uint32_t instances;
@@ -17,6 +19,41 @@ struct replay {
     struct smg_log_reader log;
     struct smg_actions recorded, now;
 };
+
+/* An input file that is not what it was: said before the replay fails for a reason that nobody would guess. */
+static int check_input(const json_t *input, struct smg_diag *diag)
+{
+    const char *name = json_string_value(json_object_get(input, "name")),
+               *then = json_string_value(json_object_get(input, "fnv1a64"));
+    const char *key = json_string_value(json_object_get(input, "input"));
+    char now[17], *data = NULL;
+    struct smg_diag unread;
+    size_t bytes = 0;
+    int same;
+
+    if (!name || !then || !key || !strchr(name, '/') || !strcmp(key, "scenario"))
+        return SMG_OK; /* built-in names follow the program; the scenario is in run.json itself */
+    if (smg_file_read(name, INPUT_BYTES_MAX, &data, &bytes, &unread))
+        return SMG_OK; /* a missing file is named when it is needed */
+    snprintf(now, sizeof now, "%016" PRIx64, smg_fnv1a(SMG_FNV_START, data, bytes));
+    free(data);
+    same = strcmp(now, then) == 0;
+    if (same)
+        return SMG_OK;
+    return smg_diag_set(diag, SMG_ERR_VERIFY, "%s: %s has changed since the run was made", name, key);
+}
+
+static int check_inputs(const json_t *root, struct smg_diag *diag)
+{
+    const json_t *input;
+    size_t i;
+    int status = SMG_OK;
+
+    json_array_foreach(json_object_get(root, "inputs"), i, input)
+        if (!status)
+            status = check_input(input, diag);
+    return status;
+}
 
 static int load_world(const char *dir, struct smg_world *out, struct smg_diag *diag)
 {
@@ -34,6 +71,8 @@ static int load_world(const char *dir, struct smg_world *out, struct smg_diag *d
         json_is_object(json_object_get(root, "scenario")) ? SMG_OK : smg_diag_set(diag, SMG_ERR_PARSE, "%s: no scenario", path);
     if (!status)
         status = smg_scenario_from_json(json_object_get(root, "scenario"), &scenario, diag);
+    if (!status)
+        status = check_inputs(root, diag);
     json_decref(root);
     return status ? status : smg_world_load(&scenario, out, diag);
 }

@@ -15,6 +15,9 @@ struct smg_outdir {
     char temporary[SMG_PATH_MAX];
 };
 
+/* Whether path may become a record folder: it does not exist, is empty, or holds an earlier run (run.json). SMG_ERR_INVALID: it
+ * holds something else, which a run would overwrite. */
+int smg_outdir_claim(const char *path, struct smg_diag *diag);
 /* Makes the temporary folder (and the parents of path). */
 int smg_outdir_begin(const char *path, struct smg_outdir *out, struct smg_diag *diag);
 /* Path of a file inside the temporary folder; buffer of SMG_PATH_MAX. */

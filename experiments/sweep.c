@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "core/grid.h"
@@ -21,10 +22,14 @@ enum { SETS_MAX = 128 };
 
 const char *smg_sweeps_dir(void)
 {
-    const char *chosen = getenv("SMARTGEN_EXPERIMENTS");
+    static char path[SMG_PATH_MAX];
+    const char *chosen = getenv("SMARTGEN_EXPERIMENTS"), *beside;
 
     if (chosen && chosen[0])
         return chosen;
+    beside = smg_beside_program("experiments", path);
+    if (beside)
+        return beside;
 #ifdef SMG_SRCDIR
     struct stat info;
     if (!stat(SMG_SRCDIR "/experiments", &info) && S_ISDIR(info.st_mode))

@@ -334,6 +334,12 @@ static int check_settled(struct smg_sim *s)
         at += (size_t)snprintf(s->diag.text + at, sizeof s->diag.text - at, " %u (%u of %u tokens)", i, r->request[i].tokens,
                                r->request[i].output_tokens);
     }
+    for (uint32_t i = 1; i < s->n_instances && at < sizeof s->diag.text; i++)
+        if (s->instance[i].pool.waiting)
+            at += (size_t)snprintf(
+                s->diag.text + at, sizeof s->diag.text - at, "; instance %u has no memory for request %u%s", i,
+                s->instance[i].pool.waiting->request,
+                smg_world_barrier(s->world) ? ", and workload.batch_barrier lets nobody start before all have it" : "");
     return SMG_ERR_DEADLOCK;
 }
 

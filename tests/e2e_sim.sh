@@ -216,4 +216,26 @@ for engine in $engines; do
     [ -z "$(ls "$work/interrupted")" ] || fail "interrupted sim, $engine, left something"
 done
 ok "an interrupted run ends with 1 and leaves nothing"
+
+# ---- A folder that is somebody else's, a damaged log, a failure that is not silent ----
+mkdir "$work/own"
+echo mine >"$work/own/requests.csv"
+must "a folder that holds other files" 2 sim --engine native -o "$work/own"
+[ "$(cat "$work/own/requests.csv")" = mine ] || fail "the file of a folder that was refused has changed"
+ok "a folder that is not a record folder is left alone"
+must "a small run" 0 sim "$small" --engine native -q -o "$work/flip"
+size=$(wc -c <"$work/flip/events.bin")
+for at in 100 $((size / 2)) $((size - 20)) $((size - 3)); do
+    cp "$work/flip/events.bin" "$work/events.bin"
+    byte=$(od -An -tu1 -j "$at" -N 1 "$work/flip/events.bin" | tr -d ' ')
+    printf "$(printf '\\%03o' $((byte ^ 1)))" | dd of="$work/flip/events.bin" bs=1 seek="$at" conv=notrunc 2>/dev/null
+    smg replay "$work/flip"
+    [ "$rc" -ne 0 ] || fail "replay of a log with byte $at changed"
+    cp "$work/events.bin" "$work/flip/events.bin"
+done
+must "the log as it was" 0 replay "$work/flip"
+ok "a changed byte of events.bin is found anywhere"
+must "requests that can never fit" 1 sim --engine native --set prefill.host_memory_gib=0.001 -q
+grep -q "request 0 .*failed: capacity exceeded" "$work/stderr" || fail "failed requests are not named" "$work/stderr"
+ok "failed requests are named, also with -q"
 finish

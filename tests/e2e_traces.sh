@@ -63,7 +63,7 @@ public_trace() {
         --set detail=iteration --set prefill.nodes=16 --set "decode.nodes=$3" --set "decode.link_gbps=$4")
     must "$file: plan" 0 plan "${arguments[@]}" --json
     awk '/"utilisation"/ { on = 1; next } /}/ { on = 0 } on { gsub(/[",:]/, ""); n++; if (!($2 ~ /^[0-9.e-]+$/) || $2 + 0 >= 0.8) bad = 1 }
-        END { exit bad || n != 4 }' "$work/stdout" || fail "$file: plan expects a pool at 80% or more" "$work/stdout"
+        END { exit bad || n != 6 }' "$work/stdout" || fail "$file: plan expects a pool at 80% or more" "$work/stdout"
     ok "$file: plan: no pool is at 80%: $(awk '/"utilisation"/ { on = 1; next } /}/ { on = 0 } on { gsub(/[",:]/, ""); printf "%s %.2f, ", $1, $2 }' "$work/stdout" | sed 's/, $//')"
     for engine in $engines; do
         what="$file on $engine"

@@ -271,6 +271,10 @@ static void test_bad_hardware(void **state)
         {"1}", "./" FILE_NAME ": key 'max_message_bytes': expected {\"value\", \"unit\", \"source\", \"derivation\"}"},
         {"{\"value\": 0, \"unit\": \"B\", \"source\": \"\"}}",
          "./" FILE_NAME ": key 'max_message_bytes': 'value': expected a number > 0"},
+        {"{\"value\": 1e22, \"unit\": \"B\", \"source\": \"\"}}",
+         "./" FILE_NAME ": key 'max_message_bytes': 'value': expected a number in [1e-12, 1e21], found 1e+22"},
+        {"{\"value\": 1e-13, \"unit\": \"B\", \"source\": \"\"}}",
+         "./" FILE_NAME ": key 'max_message_bytes': 'value': expected a number in [1e-12, 1e21], found 1e-13"},
         {"{\"value\": 1, \"unit\": \"KiB\", \"source\": \"\"}}",
          "./" FILE_NAME ": key 'max_message_bytes': 'unit': expected \"B\""},
         {"{\"value\": 1, \"unit\": \"B\"}}",
@@ -382,6 +386,13 @@ static void test_bad_traces(void **state)
     check_bad_trace(SMG_TRACE_CSV, "arrival,prompt_tokens\n1,2\n", FILE_NAME ":1: column 'arrival_s' is missing");
     snprintf(text, sizeof(text), "%s1,2,3\nx,2,3\n", csv);
     check_bad_trace(SMG_TRACE_CSV, text, FILE_NAME ":3: field 'arrival_s': expected a number of seconds, found 'x'");
+    snprintf(text, sizeof(text), "%s2000000001,2,3\n1,2,3\n1000000001,2,3\n", csv);
+    check_bad_trace(SMG_TRACE_CSV, text,
+                    FILE_NAME ":2: arrival: expected at most 1e9 s after the first one (line 3), found 2e+09 s");
+    check_bad_trace(SMG_TRACE_MOONCAKE,
+                    "{\"timestamp\": 0, \"input_length\": 4, \"output_length\": 4}\n"
+                    "{\"timestamp\": 1e13, \"input_length\": 4, \"output_length\": 4}\n",
+                    FILE_NAME ":2: arrival: expected at most 1e9 s after the first one (line 1), found 1e+10 s");
     snprintf(text, sizeof(text), "%s1,2.5,3\n", csv);
     check_bad_trace(SMG_TRACE_CSV, text, FILE_NAME ":2: field 'prompt_tokens': expected tokens in [0, 16000000], found '2.5'");
     snprintf(text, sizeof(text), "%s1,2\n", csv);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "traces/scenario.h"
 #include "traces/text.h"
@@ -21,12 +22,36 @@ static int is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+const char *smg_beside_program(const char *folder, char path[SMG_PATH_MAX])
+{
+    char program[SMG_PATH_MAX], *slash;
+    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    int length;
+
+    if (n <= 0) {
+        return NULL;
+    }
+    program[n] = '\0';
+    slash = strrchr(program, '/');
+    if (slash == NULL) {
+        return NULL;
+    }
+    *slash = '\0';
+    length = snprintf(path, SMG_PATH_MAX, "%s/../share/smartgen/%s", program, folder);
+    return length > 0 && length < SMG_PATH_MAX && is_folder(path) ? path : NULL;
+}
+
 const char *smg_data_dir(void)
 {
-    const char *chosen = getenv("SMARTGEN_DATA");
+    static char path[SMG_PATH_MAX];
+    const char *chosen = getenv("SMARTGEN_DATA"), *beside;
 
     if (chosen != NULL && chosen[0] != '\0') {
         return chosen;
+    }
+    beside = smg_beside_program("data", path);
+    if (beside != NULL) {
+        return beside;
     }
 #ifdef SMG_SRCDIR
     if (is_folder(SMG_SRCDIR "/traces/data")) {

@@ -5,6 +5,9 @@
 #include "core/status.h"
 #include "core/world.h"
 
+/* A folder of the installed files, found from the program's own place, so that an installed tree can be moved; NULL: there is none. */
+const char *smg_beside_program(const char *folder, char path[SMG_PATH_MAX]);
+
 /* File of a built-in name of a kind ("models", "gpus", "nics", "hosts"), or of a path: a name with a '/' or the ending .json is a
  * path; a folder stands for the config.json in it. The file need not be readable. Unknown names are reported with the nearest
  * known one. */

@@ -14,6 +14,10 @@ struct field {
 
 #define FIELDS_MAX 10
 
+/* Nonzero values outside are typing errors, and would drive times out of the clock's range. */
+#define VALUE_MIN 1e-12
+#define VALUE_MAX 1e21
+
 static const struct field gpu_fields[] = {
     {"peak_flops", "FLOP/s", offsetof(struct smg_gpu, peak_flops), 0},
     {"prefill_flops", "FLOP/s", offsetof(struct smg_gpu, prefill_flops), 0},
@@ -92,6 +96,9 @@ static int read_field(const json_t *root, const struct field *f, const char *pat
     number = json_number_value(value);
     if (!json_is_number(value) || number < 0 || (number == 0 && !f->zero)) {
         return smg_diag_set(diag, SMG_ERR_PARSE, "%s: 'value': expected a number %s 0", where, f->zero ? ">=" : ">");
+    }
+    if (number != 0 && !(number >= VALUE_MIN && number <= VALUE_MAX)) {
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s: 'value': expected a number in [1e-12, 1e21], found %g", where, number);
     }
     if (!json_is_string(unit) || strcmp(json_string_value(unit), f->unit) != 0) {
         return smg_diag_set(diag, SMG_ERR_PARSE, "%s: 'unit': expected \"%s\"", where, f->unit);

@@ -9,6 +9,9 @@
 
 #define TRACE_MAX_BYTES ((size_t)4 << 30)
 
+/* Simulated time is a double: later than this, a step of 1e-7 s is lost in it. */
+#define ARRIVAL_MAX_S 1e9
+
 int smg_trace_rows_full(const struct smg_trace_rows *rows)
 {
     return rows->limit != 0 && rows->n >= rows->limit;
@@ -89,10 +92,28 @@ static int by_arrival(const void *a, const void *b)
     return (x->line > y->line) - (x->line < y->line);
 }
 
+/* Rows are sorted. */
+static int check_arrivals(const struct smg_trace_rows *rows, double speedup)
+{
+    size_t i;
+
+    for (i = 0; i < rows->n; i++) {
+        double after = (rows->row[i].arrival_s - rows->row[0].arrival_s) / speedup;
+
+        if (!(after <= ARRIVAL_MAX_S)) {
+            return smg_diag_set(rows->diag, SMG_ERR_PARSE,
+                                "%s:%u: arrival: expected at most 1e9 s after the first one (line %u), found %g s", rows->path,
+                                rows->row[i].line, rows->row[0].line, after);
+        }
+    }
+    return SMG_OK;
+}
+
 static int convert(struct smg_trace_rows *rows, double speedup, double hit, struct smg_request_spec **out, uint32_t *n_out)
 {
     struct smg_request_spec *specs;
     size_t i;
+    int status;
 
     if (rows->n == 0) {
         return smg_diag_set(rows->diag, SMG_ERR_PARSE, "%s: no usable request (%u without tokens)", rows->path, rows->skipped);
@@ -100,11 +121,15 @@ static int convert(struct smg_trace_rows *rows, double speedup, double hit, stru
     if (rows->n >= UINT32_MAX) {
         return smg_diag_set(rows->diag, SMG_ERR_RANGE, "%s: too many requests", rows->path);
     }
+    qsort(rows->row, rows->n, sizeof(*rows->row), by_arrival);
+    status = check_arrivals(rows, speedup);
+    if (status != SMG_OK) {
+        return status;
+    }
     specs = calloc(rows->n, sizeof(*specs));
     if (specs == NULL) {
         return smg_diag_set(rows->diag, SMG_ERR_NOMEM, "%s: out of memory", rows->path);
     }
-    qsort(rows->row, rows->n, sizeof(*rows->row), by_arrival);
     for (i = 0; i < rows->n; i++) {
         const struct smg_trace_row *row = &rows->row[i];
         uint32_t hits = row->has_hit ? row->hit_tokens : (uint32_t)(hit * row->prompt_tokens);

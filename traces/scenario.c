@@ -242,6 +242,7 @@ static int load_file(const char *path, struct smg_scenario *s, struct smg_diag *
     rebase(path, s->policy);
     rebase(path, s->workload.file);
     rebase(path, s->proactive.importance);
+    rebase(path, s->selection.file);
     rebase(path, s->prefill.gpu);
     rebase(path, s->decode.gpu);
     rebase(path, s->network.nic);
