@@ -28,8 +28,8 @@ int smg_trace_load(const char *path, enum smg_trace_format format, uint32_t limi
 int smg_names_list(const char *kind, char ***out);
 void smg_names_free(char **names);
 
-/* Folder of the data files: $SMARTGEN_DATA, else installed beside the program, else the source folder it was built from, else the configured
- * one. Static storage. */
+/* Folder of the data files: $SMARTGEN_DATA, else installed beside the program, else the source folder it was built from, else the
+ * configured one. Static storage. */
 const char *smg_data_dir(void);
 
 /* Selection sources: NULL-terminated table. */
