@@ -1,8 +1,10 @@
 /* smartgen profile: importance files and recorded selections. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -287,21 +289,45 @@ static int write_heatmap(FILE *f, const struct profile *p)
     return ferror(f);
 }
 
+/* An output file gets a temporary name first: what was there before stays when the disk is full. */
+static int heatmap_file(const char *path, const struct profile *p)
+{
+    char temporary[SMG_PATH_MAX];
+    FILE *f;
+    int bad;
+
+    if (snprintf(temporary, sizeof temporary, "%s.new", path) >= (int)sizeof temporary) {
+        errno = ENAMETOOLONG;
+        return 1;
+    }
+    f = fopen(temporary, "w");
+    if (!f)
+        return 1;
+    bad = write_heatmap(f, p);
+    bad |= fclose(f) != 0;
+    bad = bad || rename(temporary, path) != 0;
+    if (bad)
+        remove(temporary);
+    return bad;
+}
+
 static int heatmap(const struct smg_args *a)
 {
     struct profile p = {0};
-    FILE *f;
+    struct stat there;
     int status = load(a->operand[0], &p), failed;
 
     if (status)
         return status;
-    f = a->output ? fopen(a->output, "w") : stdout;
-    failed = !f || write_heatmap(f, &p);
-    if (f)
-        failed |= (a->output ? fclose(f) : fflush(f)) != 0;
+    if (a->output && !lstat(a->output, &there) && !S_ISREG(there.st_mode)) {
+        smg_importance_destroy(p.im);
+        fprintf(stderr, "smartgen: %s: not a regular file\n", a->output);
+        return SMG_EXIT_USAGE;
+    }
+    failed = a->output ? heatmap_file(a->output, &p) : write_heatmap(stdout, &p);
+    if (failed && a->output)
+        fprintf(stderr, "smartgen: %s: cannot write: %s\n", a->output, strerror(errno));
     smg_importance_destroy(p.im);
-    if (failed)
-        perror(a->output ? a->output : "smartgen profile");
     return failed ? SMG_EXIT_FAILED : SMG_EXIT_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "traces/text.h"
 
@@ -41,8 +42,13 @@ static void store_le(unsigned char *p, uint64_t value, unsigned bytes)
 int smg_byte_writer_open(const char *path, struct smg_byte_writer *out, struct smg_diag *diag)
 {
     struct smg_byte_writer w = {.hash = SMG_FNV1A64_START};
+    struct stat there;
     int status = SMG_ERR_NOMEM;
 
+    /* The rename at the end would put a file in the place of a device, a pipe or a link. */
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        return smg_diag_set(diag, SMG_ERR_INVALID, "%s: not a regular file", path);
+    }
     w.path = strdup(path);
     w.temporary = malloc(strlen(path) + 5);
     if (w.path == NULL || w.temporary == NULL) {
@@ -51,7 +57,7 @@ int smg_byte_writer_open(const char *path, struct smg_byte_writer *out, struct s
     sprintf(w.temporary, "%s.new", path);
     w.file = fopen(w.temporary, "wb");
     if (w.file == NULL) {
-        status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot write: %s", w.temporary, strerror(errno));
+        status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
         goto err_free_names;
     }
     *out = w;
