@@ -42,7 +42,6 @@ struct job {
     struct smg_rank *rank;
     int assigned, pool_known, done_asked, failed;
     int asked, reserved, started; /* RESERVE is out, memory is held, prefill computes or has computed */
-    uint64_t cookie[3];
     uint32_t offloaded;          /* layers in host memory, in order */
     uint32_t queued;             /* layers whose chunks are queued */
     int first_token;
@@ -616,7 +615,6 @@ static int on_pool(struct prefill *p, const struct smg_event *e)
     if (!j)
         return SMG_ERR_NOMEM;
     j->pool_known = 1;
-    memcpy(j->cookie, e->msg.u.pool.cookie, sizeof j->cookie);
     return queue_layers(p, j);
 }
 

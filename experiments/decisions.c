@@ -158,8 +158,9 @@ static int add_split(struct rows *rows, uint16_t instance, const struct smg_even
     return add(rows, &row);
 }
 
-static int add_step(struct rows *rows, uint16_t instance, const struct smg_event *e, const struct smg_actions *actions)
+static int add_step(void *arg, uint16_t instance, const struct smg_event *e, const struct smg_actions *actions)
 {
+    struct rows *rows = arg;
     int status = e->kind == SMG_EV_SPLIT_DONE ? add_split(rows, instance, e) : SMG_OK;
 
     for (size_t i = 0; i < actions->n && !status; i++) {
@@ -168,28 +169,6 @@ static int add_step(struct rows *rows, uint16_t instance, const struct smg_event
             return SMG_ERR_PARSE;
         status = add_action(rows, instance, a, a->n_items ? actions->items + a->item_first : NULL);
     }
-    return status;
-}
-
-static int read_log(struct rows *rows, const char *events_path, const char *actions_path, struct smg_diag *diag)
-{
-    struct smg_log_reader r;
-    struct smg_actions actions = {0};
-    struct smg_event e;
-    uint16_t instance;
-    int more = 1, status = smg_log_open(events_path, actions_path, &r, diag);
-
-    if (status)
-        return status;
-    while (!status && more) {
-        status = smg_log_next(&r, &instance, &e, &actions, &more);
-        if (!status && more)
-            status = add_step(rows, instance, &e, &actions);
-    }
-    if (status)
-        smg_diag_set(diag, status, "%s: step %" PRIu64 ": %s", events_path, r.steps, smg_status_string(status));
-    smg_log_reader_close(&r);
-    smg_actions_free(&actions);
     return status;
 }
 
@@ -278,7 +257,7 @@ int smg_write_decisions_csv(const struct smg_world *w, const char *events_path, 
                             struct smg_diag *diag)
 {
     struct rows rows = {w, NULL, 0, 0};
-    int status = read_log(&rows, events_path, actions_path, diag);
+    int status = smg_log_each(events_path, actions_path, add_step, &rows, diag);
 
     if (!status && rows.n) {
         qsort(rows.row, rows.n, sizeof *rows.row, by_columns);

@@ -70,15 +70,6 @@ int smg_folder_make(const char *path, struct smg_diag *diag)
     return status ? status : make_one(part, diag);
 }
 
-uint64_t smg_fnv1a(uint64_t from, const void *data, size_t bytes)
-{
-    const unsigned char *p = data;
-
-    for (size_t i = 0; i < bytes; i++)
-        from = (from ^ p[i]) * 0x100000001b3u;
-    return from;
-}
-
 json_t *smg_json_real(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();

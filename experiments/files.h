@@ -20,10 +20,6 @@ int smg_path_join(const char *folder, const char *name, char path[SMG_PATH_MAX])
 /* Makes a folder and its parents; one that exists is fine. */
 int smg_folder_make(const char *path, struct smg_diag *diag);
 
-/* FNV-1a over bytes, continuing from `from` (SMG_FNV_START at first). */
-#define SMG_FNV_START 0xcbf29ce484222325u
-uint64_t smg_fnv1a(uint64_t from, const void *data, size_t bytes);
-
 /* A JSON number, or null when x is not finite; an integer when x is one that a double holds exactly. NULL: out of memory. */
 json_t *smg_json_real(double x);
 json_t *smg_json_count(double x);

@@ -1,9 +1,11 @@
 #include "experiments/log.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "experiments/files.h"
+#include "traces/importance_bytes.h"
 
 static const char event_magic[8] = {'S', 'M', 'G', 'E', 'V', 'T', '0', '2'};
 static const char action_magic[8] = {'S', 'M', 'G', 'A', 'C', 'T', '0', '2'};
@@ -34,7 +36,7 @@ static FILE *create(const char *path, const char magic[8], uint32_t size, struct
 
 int smg_log_create(const char *events_path, const char *actions_path, struct smg_log_writer *out, struct smg_diag *diag)
 {
-    struct smg_log_writer w = {{NULL, SMG_FNV_START}, {NULL, SMG_FNV_START}};
+    struct smg_log_writer w = {{NULL, SMG_FNV1A64_START}, {NULL, SMG_FNV1A64_START}};
 
     w.events.f = create(events_path, event_magic, sizeof(struct smg_event), diag);
     if (!w.events.f)
@@ -60,7 +62,7 @@ static uint16_t significant(const void *data, size_t bytes)
 
 static int put(struct smg_log_file *f, const void *data, size_t bytes)
 {
-    f->hash = smg_fnv1a(f->hash, data, bytes);
+    f->hash = smg_fnv1a64(f->hash, data, bytes);
     return bytes && fwrite(data, bytes, 1, f->f) != 1 ? SMG_ERR_IO : SMG_OK;
 }
 
@@ -135,7 +137,7 @@ static FILE *open_checked(const char *path, const char magic[8], uint32_t size, 
 
 int smg_log_open(const char *events_path, const char *actions_path, struct smg_log_reader *out, struct smg_diag *diag)
 {
-    struct smg_log_reader r = {{NULL, SMG_FNV_START}, {NULL, SMG_FNV_START}, 0};
+    struct smg_log_reader r = {{NULL, SMG_FNV1A64_START}, {NULL, SMG_FNV1A64_START}, 0};
 
     r.events.f = open_checked(events_path, event_magic, sizeof(struct smg_event), diag);
     if (!r.events.f)
@@ -162,7 +164,7 @@ static int get(struct smg_log_file *f, void *data, size_t bytes)
 {
     if (bytes && fread(data, bytes, 1, f->f) != 1)
         return SMG_ERR_PARSE;
-    f->hash = smg_fnv1a(f->hash, data, bytes);
+    f->hash = smg_fnv1a64(f->hash, data, bytes);
     return SMG_OK;
 }
 
@@ -236,7 +238,7 @@ int smg_log_next(struct smg_log_reader *r, uint16_t *instance, struct smg_event 
     *more = *instance != end_of_events;
     if (!*more)
         return at_end(r) ? SMG_OK : SMG_ERR_PARSE;
-    r->events.hash = smg_fnv1a(r->events.hash, instance, sizeof *instance);
+    r->events.hash = smg_fnv1a64(r->events.hash, instance, sizeof *instance);
     status = get_trimmed(&r->events, e, sizeof *e);
     if (!status)
         status = get_actions(r, actions);
@@ -244,7 +246,7 @@ int smg_log_next(struct smg_log_reader *r, uint16_t *instance, struct smg_event 
     return status;
 }
 
-int smg_log_append(struct smg_log_writer *w, const char *events_path, const char *actions_path, struct smg_diag *diag)
+int smg_log_each(const char *events_path, const char *actions_path, smg_log_step_fn step, void *arg, struct smg_diag *diag)
 {
     struct smg_log_reader r;
     struct smg_actions actions = {0};
@@ -257,11 +259,16 @@ int smg_log_append(struct smg_log_writer *w, const char *events_path, const char
     while (!status && more) {
         status = smg_log_next(&r, &instance, &e, &actions, &more);
         if (!status && more)
-            status = smg_log_step(w, instance, &e, &actions);
+            status = step(arg, instance, &e, &actions);
     }
+    if (status && diag)
+        snprintf(diag->text, sizeof diag->text, "%.400s: step %" PRIu64 ": %s", events_path, r.steps, smg_status_string(status));
     smg_log_reader_close(&r);
     smg_actions_free(&actions);
-    if (status)
-        say(diag, events_path, smg_status_string(status));
     return status;
+}
+
+int smg_log_append(struct smg_log_writer *w, const char *events_path, const char *actions_path, struct smg_diag *diag)
+{
+    return smg_log_each(events_path, actions_path, smg_log_step, w, diag);
 }

@@ -44,4 +44,8 @@ int smg_log_open(const char *events_path, const char *actions_path, struct smg_l
 int smg_log_next(struct smg_log_reader *r, uint16_t *instance, struct smg_event *e, struct smg_actions *actions, int *more);
 void smg_log_reader_close(struct smg_log_reader *r);
 
+/* Calls step for every step of a pair of files, until it returns non-zero. diag names the file and the step. */
+typedef int (*smg_log_step_fn)(void *arg, uint16_t instance, const struct smg_event *e, const struct smg_actions *actions);
+int smg_log_each(const char *events_path, const char *actions_path, smg_log_step_fn step, void *arg, struct smg_diag *diag);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "experiments/files.h"
 #include "experiments/run.h"
+#include "traces/importance_bytes.h"
 #include "traces/scenario.h"
 #include "traces/text.h"
 #include "traces/world.h"
@@ -35,7 +36,7 @@ static int check_input(const json_t *input, struct smg_diag *diag)
         return SMG_OK; /* built-in names follow the program; the scenario is in run.json itself */
     if (smg_file_read(name, INPUT_BYTES_MAX, &data, &bytes, &unread))
         return SMG_OK; /* a missing file is named when it is needed */
-    snprintf(now, sizeof now, "%016" PRIx64, smg_fnv1a(SMG_FNV_START, data, bytes));
+    snprintf(now, sizeof now, "%016" PRIx64, smg_fnv1a64(SMG_FNV1A64_START, data, bytes));
     free(data);
     same = strcmp(now, then) == 0;
     if (same)

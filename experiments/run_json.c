@@ -9,6 +9,7 @@
 #include "experiments/files.h"
 #include "experiments/run_priv.h"
 #include "traces/data_dir.h"
+#include "traces/importance_bytes.h"
 #include "traces/scenario.h"
 #include "traces/text.h"
 
@@ -23,7 +24,7 @@ static int add_digest(json_t *list, const char *what, const char *name, const ch
     if (status)
         return status;
     if (json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o}", "input", what, "name", name, "bytes", (json_int_t)bytes,
-                                              "fnv1a64", smg_json_hex(smg_fnv1a(SMG_FNV_START, data, bytes)))))
+                                              "fnv1a64", smg_json_hex(smg_fnv1a64(SMG_FNV1A64_START, data, bytes)))))
         status = smg_diag_set(diag, SMG_ERR_NOMEM, "run.json: out of memory");
     free(data);
     return status;

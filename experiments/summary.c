@@ -5,6 +5,7 @@
 #include "experiments/distribution.h"
 #include "experiments/files.h"
 #include "experiments/run_priv.h"
+#include "traces/importance_bytes.h"
 
 /* ---- Latencies ---- */
 
@@ -192,7 +193,7 @@ static uint64_t digest(const struct smg_run_stats *s)
 
     for (uint32_t i = 0; i < s->n_requests; i++)
         any |= s->digest[i];
-    return any ? smg_fnv1a(SMG_FNV_START, s->digest, s->n_requests * sizeof *s->digest) : 0;
+    return any ? smg_fnv1a64(SMG_FNV1A64_START, s->digest, s->n_requests * sizeof *s->digest) : 0;
 }
 
 int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws, size_t n_laws, const char *path,
