@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "core/plan.h"
+#include "core/scheme.h"
 #include "traces/world.h"
 
 static const char *mode(const struct smg_plan *p)
@@ -21,7 +22,7 @@ static int print_json(const struct smg_world *w, const struct smg_plan *p)
     const struct smg_budget_result *b = &p->budget;
     json_t *j = json_pack(
         "{s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-        "model", w->model.name, "scheme", w->scenario.scheme, "tokens", (json_int_t)p->prompt_tokens, "output_tokens",
+        "model", w->model.name, "scheme", w->scheme->name, "tokens", (json_int_t)p->prompt_tokens, "output_tokens",
         (json_int_t)p->output_tokens, "sharers", (int)p->sharers, "batch", (int)p->batch, "kv_bytes_per_token",
         (json_int_t)p->kv_bytes_per_token, "kv_bytes", (json_int_t)b->kv_bytes, "metadata_bytes", (json_int_t)b->metadata_bytes,
         "tp_s", b->tp_s, "tt_s", b->tt_s, "window_s", b->window_s, "kr_raw", (json_int_t)b->kr_raw, "kr_blocks",
@@ -82,7 +83,7 @@ static void print_table(const struct smg_world *w, const struct smg_plan *p)
     const struct smg_budget_result *b = &p->budget;
 
     printf("%s, scheme %s, %u requests of about %u + %u tokens, %u prefill and %u decode instances\n", w->model.name,
-           w->scenario.scheme, w->n_requests, p->prompt_tokens, p->output_tokens, w->prefill_instances, w->decode_instances);
+           w->scheme->name, w->n_requests, p->prompt_tokens, p->output_tokens, w->prefill_instances, w->decode_instances);
     printf("  %-30s %.4g s\n", "prefill Tp", b->tp_s);
     printf("  %-30s %.4g s  (%u in transition share the decode link)\n", "full transfer Tt", b->tt_s, p->sharers);
     printf("  %-30s %.4g s\n", "window Tp (L-1)/L", b->window_s);

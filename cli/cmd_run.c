@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "core/scheme.h"
 #include "core/stats.h"
 #include "emu/emu.h"
 #include "experiments/run.h"
@@ -68,7 +69,7 @@ static void print_outcome(const struct smg_run *run, const char *output)
     const struct smg_world *w = run->world;
     double ratio = mean(r, smg_record_on_demand_ratio);
 
-    printf("%s, %s on %s: %u finished, %u failed; ", w->scenario.scheme, run->driver, run->engine, r->finished, r->failed);
+    printf("%s, %s on %s: %u finished, %u failed; ", w->scheme->name, run->driver, run->engine, r->finished, r->failed);
     print_seconds("mean TTFT", mean(r, smg_record_ttft_s));
     print_seconds(", TTST", mean(r, smg_record_ttst_s));
     print_seconds(", TBT", mean(r, smg_record_tbt_mean_s));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/agent_priv.h"
+#include "core/plugin.h"
 #include "core/rng.h"
 
 static const struct smg_agent_type *agent_type(const struct smg_world *w, uint16_t instance)
@@ -29,7 +30,7 @@ int smg_agent_create(const struct smg_world *w, uint16_t instance, struct smg_ag
     a->type = type;
     a->world = w;
     a->instance = instance;
-    w->scheme->features(&w->scenario, &a->features);
+    smg_scheme_features(w, &a->features);
     *out = a;
     return SMG_OK;
 }
@@ -87,7 +88,7 @@ static size_t rank_slot(struct smg_agent *a, uint64_t key, int *hit)
 
 int smg_agent_rank(struct smg_agent *a, uint32_t request, const struct smg_grid *g, struct smg_rank **out)
 {
-    const struct smg_rank_type *type = smg_rank_find(a->features.ranking);
+    const struct smg_rank_type *type = smg_world_ranking(a->world, a->features.ranking);
     struct smg_rank_input in = {g, a->world->importance, a->world->scenario.seed, request};
     uint64_t key;
     size_t slot;

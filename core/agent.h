@@ -16,6 +16,8 @@
 #include "core/status.h"
 #include "core/world.h"
 
+#pragma GCC visibility push(default)
+
 /* ---- Lanes: in-order queues of one instance; PUSH, REPLY and CTL exist once per peer ---- */
 enum smg_lane {
     SMG_LANE_NONE,       /* not queued: done at once (RESERVE, RELEASE, TIMER, FAIL) */
@@ -244,5 +246,7 @@ const char *smg_event_name(uint32_t kind);
 const char *smg_action_name(uint32_t kind);
 const char *smg_purpose_name(uint32_t purpose);
 const char *smg_message_name(uint32_t kind);
+
+#pragma GCC visibility pop
 
 #endif

@@ -80,7 +80,7 @@ void smg_budget_decide(const struct smg_world *w, const struct smg_request_spec 
     struct smg_features features;
     struct smg_grid grid;
 
-    w->scheme->features(&w->scenario, &features);
+    smg_scheme_features(w, &features);
     smg_scheme_grid(w, r->prompt_tokens, &grid);
     out->total_blocks = smg_grid_total_blocks(&grid);
     out->dense_blocks = smg_grid_dense_blocks(&grid);

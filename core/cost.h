@@ -6,6 +6,8 @@
 
 #include "core/world.h"
 
+#pragma GCC visibility push(default)
+
 /* f(bytes, messages) = latency + bytes/bandwidth + messages * per_message. */
 struct smg_cost {
     double latency_s;
@@ -53,5 +55,7 @@ uint32_t smg_kr_clip(uint32_t raw, uint32_t dense_blocks, uint32_t total_blocks)
  * decode_node: whose link. */
 void smg_budget_decide(const struct smg_world *w, const struct smg_request_spec *r, uint32_t decode_node, uint32_t sharers,
                        struct smg_budget_result *out);
+
+#pragma GCC visibility pop
 
 #endif

@@ -10,6 +10,8 @@
 
 #include "core/model.h"
 
+#pragma GCC visibility push(default)
+
 struct smg_grid {
     const struct smg_model *model;
     uint32_t tokens;            /* N >= 1 */
@@ -37,5 +39,7 @@ uint32_t smg_grid_dense_blocks(const struct smg_grid *g);
 uint32_t smg_grid_total_blocks(const struct smg_grid *g);
 /* Bytes of the whole prompt. */
 uint64_t smg_grid_total_bytes(const struct smg_grid *g);
+
+#pragma GCC visibility pop
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "core/world.h"
 
+#pragma GCC visibility push(default)
+
 /* Per KV head. A coded token takes K and V codes, 16-bit scale and minimum per group, and the stored sums (summation
  * elimination); some tokens stay in 16 bit: the first ones (sinks) and the last, unfinished group (tail). */
 struct smg_hack_layout {
@@ -24,5 +26,7 @@ void smg_hack_layout(const struct smg_world *w, uint32_t tokens, struct smg_hack
 /* One decode layer over `tokens` tokens of the batch. Unfused: a fixed part and the unpacking of everything at hack_unpack_Bps of
  * 16-bit KV; fused: the codes are read at memory rate. */
 double smg_hack_attention_s(const struct smg_world *w, uint64_t tokens);
+
+#pragma GCC visibility pop
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 /* One matrix per prompt-length group. value[group][layer][block] is a mean selection frequency in [0, 1]; +inf in layers 0 and
  * 1. */
 struct smg_importance {
@@ -54,5 +56,7 @@ int smg_importance_counter_end(struct smg_importance_counter *c, uint32_t steps)
 const uint64_t *smg_importance_counter_counts(const struct smg_importance_counter *c);
 /* One-group matrix of what was counted, with variance; layers 0, 1 are +inf. */
 int smg_importance_counter_finish(const struct smg_importance_counter *c, struct smg_importance **out);
+
+#pragma GCC visibility pop
 
 #endif

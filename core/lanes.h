@@ -10,6 +10,8 @@
 
 #include "core/agent.h"
 
+#pragma GCC visibility push(default)
+
 struct smg_lane_queue;
 
 struct smg_op {
@@ -42,5 +44,7 @@ void smg_lanes_release(struct smg_lanes *l, struct smg_op *op);
 void smg_lanes_complete(struct smg_lanes *l, struct smg_op *op);
 /* Operations queued or running. */
 size_t smg_lanes_pending(const struct smg_lanes *l);
+
+#pragma GCC visibility pop
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "core/grid.h"
 
+#pragma GCC visibility push(default)
+
 enum smg_mask_value { SMG_MASK_PAD = 0, SMG_MASK_LOCAL = 1, SMG_MASK_REMOTE = 2 };
 
 struct smg_ledger {
@@ -39,5 +41,7 @@ int smg_ledger_has_block(const struct smg_ledger *l, uint32_t layer, uint32_t bl
 void smg_ledger_keep(struct smg_ledger *l, uint32_t layer, uint32_t head, uint32_t token);
 /* Kept entries inside blocks [first, first+count): written again by a block WRITE, they are duplicate entries. */
 uint64_t smg_ledger_kept_in(const struct smg_ledger *l, uint32_t layer, uint32_t first, uint32_t count);
+
+#pragma GCC visibility pop
 
 #endif

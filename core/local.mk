@@ -28,6 +28,8 @@ libsmgcore_la_SOURCES = \
 	core/observer.h \
 	core/plan.c \
 	core/plan.h \
+	core/plugin.c \
+	core/plugin.h \
 	core/pool.c \
 	core/pool.h \
 	core/prefill.c \

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 #define SMG_MAX_LAYERS 256
 #define SMG_NAME_MAX 64
 
@@ -57,5 +59,7 @@ uint64_t smg_model_params(const struct smg_model *m);
 /* FLOP to prefill new_tokens on top of context_tokens already cached: 2*P*new for the linear part, 4*Hq*d per (query, key) pair
  * and layer for attention; query i attends to context + i keys (mean context + new/2), or to the window where a layer slides. */
 double smg_model_prefill_flop(const struct smg_model *m, uint32_t context_tokens, uint32_t new_tokens);
+
+#pragma GCC visibility pop
 
 #endif

@@ -5,6 +5,8 @@
 #include "core/agent.h"
 #include "core/lanes.h"
 
+#pragma GCC visibility push(default)
+
 struct smg_observer {
     void *arg;
     /* After each step of an agent. Non-zero ends the run with that status. NULL: not wanted. */
@@ -12,5 +14,7 @@ struct smg_observer {
     /* An operation ran on its lane from start_s to end_s. NULL: not wanted. */
     void (*operation)(void *arg, const struct smg_op *op, double start_s, double end_s);
 };
+
+#pragma GCC visibility pop
 
 #endif

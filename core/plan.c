@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/hack.h"
-#include "core/rank.h"
+#include "core/plugin.h"
 #include "core/scheme.h"
 #include "core/selection.h"
 #include "core/status.h"
@@ -52,7 +52,7 @@ static uint32_t sharers(const struct smg_world *w, double tp_s, double alone_s)
 static int ratio(const struct smg_world *w, const struct smg_features *f, const struct smg_grid *g, struct smg_plan *p)
 {
     struct smg_rank_input in = {g, w->importance, w->scenario.seed, 0};
-    const struct smg_rank_type *type = smg_rank_find(f->ranking);
+    const struct smg_rank_type *type = smg_world_ranking(w, f->ranking);
     float *weight = malloc(g->blocks * sizeof *weight);
     struct smg_rank *rank = NULL;
     double absent = 0;
@@ -191,7 +191,7 @@ int smg_plan_make(const struct smg_world *w, struct smg_plan *p)
     int status;
 
     memset(p, 0, sizeof *p);
-    w->scheme->features(&w->scenario, &f);
+    smg_scheme_features(w, &f);
     p->evicts = f.evict;
     representative(w, &r, p);
     smg_scheme_grid(w, r.prompt_tokens, &g);

@@ -8,6 +8,8 @@
 #include "core/cost.h"
 #include "core/world.h"
 
+#pragma GCC visibility push(default)
+
 struct smg_plan {
     uint32_t prompt_tokens, output_tokens; /* representative request */
     uint32_t sharers;                /* requests in transition on one decode NIC */
@@ -30,5 +32,7 @@ struct smg_plan {
 };
 
 int smg_plan_make(const struct smg_world *w, struct smg_plan *out);
+
+#pragma GCC visibility pop
 
 #endif

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 struct smg_pool_wait {
     struct smg_pool_wait *next;
     uint32_t request, op;
@@ -24,5 +26,7 @@ int smg_pool_ask(struct smg_pool *p, uint32_t request, uint32_t op, uint64_t byt
 void smg_pool_give(struct smg_pool *p, uint64_t bytes);
 /* Grants the request that waits longest when it fits now; 0: none. */
 int smg_pool_next(struct smg_pool *p, uint32_t *request, uint32_t *op, uint64_t *bytes);
+
+#pragma GCC visibility pop
 
 #endif

@@ -7,6 +7,8 @@
 #include "core/grid.h"
 #include "core/importance.h"
 
+#pragma GCC visibility push(default)
+
 struct smg_block_id {
     uint16_t layer;
     uint16_t pad;
@@ -49,5 +51,7 @@ const struct smg_rank_type *smg_rank_find(const char *name);
 int smg_rank_create(const struct smg_rank_type *type, const struct smg_rank_input *in, struct smg_rank **out);
 struct smg_rank *smg_rank_ref(struct smg_rank *r);
 void smg_rank_unref(struct smg_rank *r);
+
+#pragma GCC visibility pop
 
 #endif

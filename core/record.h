@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 enum smg_request_status { SMG_REQUEST_WAITING, SMG_REQUEST_RUNNING, SMG_REQUEST_FINISHED, SMG_REQUEST_FAILED };
 
 struct smg_request_record {
@@ -47,5 +49,7 @@ double smg_record_ttft_s(const struct smg_request_record *r);       /* first tok
 double smg_record_ttst_s(const struct smg_request_record *r);       /* second token - first token */
 double smg_record_tbt_mean_s(const struct smg_request_record *r);   /* mean gap between tokens 2..n */
 double smg_record_on_demand_ratio(const struct smg_request_record *r);
+
+#pragma GCC visibility pop
 
 #endif

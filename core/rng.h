@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 static inline uint64_t smg_mix64(uint64_t z)
 {
     z += UINT64_C(0x9E3779B97F4A7C15);
@@ -27,5 +29,7 @@ void smg_rng_init(struct smg_rng *r, uint64_t seed, const char *name);
 uint64_t smg_rng_u64(struct smg_rng *r);
 /* Uniform in [0, 1), 53 bits. */
 double smg_rng_uniform(struct smg_rng *r);
+
+#pragma GCC visibility pop
 
 #endif

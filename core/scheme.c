@@ -33,6 +33,13 @@ const struct smg_scheme *smg_scheme_find(const char *name)
     return NULL;
 }
 
+void smg_scheme_features(const struct smg_world *w, struct smg_features *out)
+{
+    memset(out, 0, sizeof(*out));
+    w->scheme->features(&w->scenario, out);
+    out->ranking[sizeof(out->ranking) - 1] = '\0';
+}
+
 void smg_scheme_grid(const struct smg_world *w, uint32_t prompt_tokens, struct smg_grid *out)
 {
     struct smg_features f;
@@ -40,7 +47,7 @@ void smg_scheme_grid(const struct smg_world *w, uint32_t prompt_tokens, struct s
     uint64_t heads = w->model.kv_heads;
 
     smg_grid_init(out, &w->model, prompt_tokens, w->scenario.blocks_per_layer, w->scenario.min_block_tokens);
-    w->scheme->features(&w->scenario, &f);
+    smg_scheme_features(w, &f);
     if (!f.on_gpu) {
         return;
     }

@@ -4,6 +4,8 @@
 
 #include "core/world.h"
 
+#pragma GCC visibility push(default)
+
 /* What a scheme asks of the agents, after the scenario's switches were applied. */
 struct smg_features {
     int metadata;            /* selector metadata is sent in selective mode */
@@ -21,8 +23,11 @@ struct smg_features {
 struct smg_scheme {
     const char *name;
     const char *doc;
-    void (*features)(const struct smg_scenario *s, struct smg_features *out);
+    void (*features)(const struct smg_scenario *s, struct smg_features *out /* zeroed */);
 };
+
+/* What the world's scheme asks for; every field is set, also those that a scheme left alone. */
+void smg_scheme_features(const struct smg_world *w, struct smg_features *out);
 
 struct smg_grid;
 
@@ -33,5 +38,7 @@ void smg_scheme_grid(const struct smg_world *w, uint32_t prompt_tokens, struct s
 extern const struct smg_scheme *const smg_schemes[];
 /* NULL when unknown. */
 const struct smg_scheme *smg_scheme_find(const char *name);
+
+#pragma GCC visibility pop
 
 #endif

@@ -11,6 +11,8 @@
 #include "core/ledger.h"
 #include "core/world.h"
 
+#pragma GCC visibility push(default)
+
 struct smg_selection;
 
 /* Outcome of one split, in KV entries (all KV heads of one layer). */
@@ -48,5 +50,7 @@ struct smg_selection {
 /* Entries per KV head that a selecting layer picks from a prompt: floor(share * N), at least 1. The share is the cap, or for
  * InfiniGen what its threshold selects by itself (selection.natural) when that is less. */
 uint32_t smg_selection_k(const struct smg_world *w, uint32_t prompt_tokens);
+
+#pragma GCC visibility pop
 
 #endif

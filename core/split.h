@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 /* Splits one row (one request, one KV head). index[k]: token ids, -1 padding. mask[width] int8 as in ledger.h. kept: reuse bitmap
  * of this layer and head, or NULL; a remote entry whose bit is set is local. Entries with mask 0, index -1 or index >= width are
  * dropped. reorder: out_index[k] gets remote entries first, then local ones, each in input order (a stable partition), then -1;
@@ -37,5 +39,7 @@ int smg_scatter_plan(const uint32_t *rows, uint32_t heads, uint64_t half_bytes, 
 void smg_scatter_free(struct smg_scatter_plan *p);
 /* Receives needed for segments pieces: ceil(segments / limit), 0 for none. */
 uint32_t smg_scatter_receives(uint32_t segments, uint32_t limit);
+
+#pragma GCC visibility pop
 
 #endif

@@ -8,6 +8,8 @@
 #include "core/record.h"
 #include "core/world.h"
 
+#pragma GCC visibility push(default)
+
 enum smg_path { SMG_PATH_METADATA, SMG_PATH_PUSH, SMG_PATH_SPECULATIVE, SMG_PATH_ON_DEMAND, SMG_PATH_CONTROL, SMG_PATHS };
 
 const char *smg_path_name(enum smg_path p);
@@ -44,5 +46,7 @@ enum { SMG_LAWS = 10 };
 /* Checks every law; returns SMG_OK or SMG_ERR_CONSERVATION. laws[SMG_LAWS] is filled, *n_out entries. */
 int smg_conservation_check(const struct smg_records *r, const struct smg_run_stats *s, struct smg_law laws[SMG_LAWS],
                            size_t *n_out);
+
+#pragma GCC visibility pop
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef SMG_CORE_STATUS_H
 #define SMG_CORE_STATUS_H
 
+#pragma GCC visibility push(default)
+
 /* code, name, sentence: one list feeds the enum and smg_status_string(). 0 is success, errors are negative. */
 #define SMG_STATUS_MAP(X)                                   \
     X(0, SMG_OK, "success")                                 \
@@ -34,5 +36,7 @@ const char *smg_status_string(int status);
 struct smg_diag {
     char text[512];
 };
+
+#pragma GCC visibility pop
 
 #endif

@@ -8,7 +8,10 @@
 
 #include "core/model.h"
 
+#pragma GCC visibility push(default)
+
 struct smg_importance;
+struct smg_plugin;
 struct smg_scheme;
 
 #define SMG_PATH_MAX 1024
@@ -189,6 +192,8 @@ struct smg_world {
     uint32_t n_requests;
     struct smg_importance *importance;    /* owned; NULL when no ranking needs it */
     const struct smg_scheme *scheme;      /* not owned */
+    const struct smg_plugin *plugin;      /* NULL: none; valid while plugin_handle is open */
+    void *plugin_handle;                  /* owned */
     uint32_t prefill_instances, decode_instances;
     uint32_t over_length;                 /* requests whose prompt exceeds the model's positions (a counted warning) */
     int synthetic_importance, synthetic_selection, synthetic_workload;
@@ -212,5 +217,7 @@ uint64_t smg_world_pool_bytes(const struct smg_world *w, uint32_t instance);
 uint64_t smg_world_chunk_bytes(const struct smg_world *w);
 /* Whether the barrier holds for this workload (the default depends on the kind). */
 int smg_world_barrier(const struct smg_world *w);
+
+#pragma GCC visibility pop
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/rank.h"
+#include "core/plugin.h"
 #include "emu/process.h"
 
 static uint64_t device_bytes(const struct smg_layout *l)
@@ -478,7 +478,7 @@ static int account_metadata(struct smg_process *p, struct smg_decode_data *d, ui
 int smg_decode_close(struct smg_process *p, uint32_t request)
 {
     struct smg_decode_data *d = p->decode[request];
-    const struct smg_rank_type *type = smg_rank_find(p->features.ranking);
+    const struct smg_rank_type *type = smg_world_ranking(p->world, p->features.ranking);
     struct smg_rank_input in = {&d->layout.grid, p->world->importance, p->world->scenario.seed, request};
     struct smg_rank *rank = NULL;
     int status = smg_rank_create(type, &in, &rank);

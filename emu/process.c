@@ -695,7 +695,7 @@ static void process_init(struct smg_process *p, const struct child_arg *c, struc
     p->harness = h;
     p->self = h->self;
     p->instances = smg_world_instances(w);
-    w->scheme->features(&w->scenario, &p->features);
+    smg_scheme_features(w, &p->features);
 }
 
 static int child(void *arg, struct smg_harness *h)

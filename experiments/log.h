@@ -15,6 +15,8 @@
 #include "core/agent.h"
 #include "core/observer.h"
 
+#pragma GCC visibility push(default)
+
 /* One of the two files, with the checksum of what went through it. */
 struct smg_log_file {
     FILE *f;
@@ -47,5 +49,7 @@ void smg_log_reader_close(struct smg_log_reader *r);
 /* Calls step for every step of a pair of files, until it returns non-zero. diag names the file and the step. */
 typedef int (*smg_log_step_fn)(void *arg, uint16_t instance, const struct smg_event *e, const struct smg_actions *actions);
 int smg_log_each(const char *events_path, const char *actions_path, smg_log_step_fn step, void *arg, struct smg_diag *diag);
+
+#pragma GCC visibility pop
 
 #endif

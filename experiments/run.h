@@ -9,6 +9,8 @@
 #include "core/world.h"
 #include "experiments/log.h"
 
+#pragma GCC visibility push(default)
+
 /* A folder being written. */
 struct smg_outdir {
     char path[SMG_PATH_MAX];     /* final */
@@ -46,5 +48,7 @@ int smg_run_write(const struct smg_outdir *o, const struct smg_run *run, struct 
 /* Feeds the recorded events of DIR to fresh agents; every action must be byte-equal. *steps_out: steps compared. SMG_ERR_VERIFY:
  * they differ (diag names instance, step and action). */
 int smg_replay(const char *dir, uint64_t *steps_out, struct smg_diag *diag);
+
+#pragma GCC visibility pop
 
 #endif

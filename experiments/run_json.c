@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "core/scheme.h"
 #include "experiments/files.h"
 #include "experiments/run_priv.h"
 #include "traces/data_dir.h"
@@ -103,6 +104,7 @@ int smg_write_run_json(const struct smg_run *run, const char *path, struct smg_d
               json_object_set_new(j, "version", json_string(PACKAGE_VERSION)) ||
               json_object_set_new(j, "driver", json_string(run->driver)) ||
               json_object_set_new(j, "engine", json_string(run->engine)) ||
+              json_object_set_new(j, "scheme", json_string(w->scheme->name)) ||
               json_object_set_new(j, "seed", json_integer((json_int_t)w->scenario.seed)) ||
               json_object_set_new(j, "requests", json_integer(w->n_requests)) ||
               json_object_set_new(j, "over_length", json_integer(w->over_length)) ||

@@ -107,7 +107,7 @@ int smg_sim_create(const struct smg_world *w, const struct smg_engine_type *type
     s->latency_s = w->scenario.network.latency_us * 1e-6;
     if (observer)
         s->observer = *observer;
-    w->scheme->features(&w->scenario, &s->features);
+    smg_scheme_features(w, &s->features);
     status = smg_engine_create(type, &s->engine);
     if (!status)
         status = set_up(s);

@@ -9,6 +9,8 @@
 #include "core/world.h"
 #include "sim/engine.h"
 
+#pragma GCC visibility push(default)
+
 struct smg_sim;
 
 /* Prepares a run of world w on an engine of the given type, with a selection source (not owned). observer may be NULL. */
@@ -20,5 +22,7 @@ int smg_sim_run(struct smg_sim *s, struct smg_diag *diag);
 const struct smg_records *smg_sim_records(const struct smg_sim *s);
 const struct smg_run_stats *smg_sim_stats(const struct smg_sim *s);
 void smg_sim_destroy(struct smg_sim *s);
+
+#pragma GCC visibility pop
 
 #endif

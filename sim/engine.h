@@ -12,6 +12,8 @@
 
 #include "core/status.h"
 
+#pragma GCC visibility push(default)
+
 struct smg_engine;
 
 /* Two completions closer than this (s) count as simultaneous. */
@@ -57,5 +59,7 @@ int smg_engine_flow(struct smg_engine *e, uint32_t src, uint32_t dst, double byt
 /* Inside body: advances to the next completion and returns the tags of all that complete then (within SMG_ENGINE_TIE_S), sorted
  * ascending; the rest comes with the next call at the same time when cap is too small. *n_out = 0: nothing is pending. */
 int smg_engine_next(struct smg_engine *e, uint64_t *tags, size_t cap, size_t *n_out);
+
+#pragma GCC visibility pop
 
 #endif

@@ -182,7 +182,7 @@ int smg_get_bytes(struct smg_byte_reader *r, const char *field, const void **out
 
 int smg_get_u32(struct smg_byte_reader *r, const char *field, uint32_t *out)
 {
-    const void *at;
+    const void *at = NULL;
     int status = smg_get_bytes(r, field, &at, 4);
 
     if (status == SMG_OK) {
@@ -193,7 +193,7 @@ int smg_get_u32(struct smg_byte_reader *r, const char *field, uint32_t *out)
 
 int smg_get_u64(struct smg_byte_reader *r, const char *field, uint64_t *out)
 {
-    const void *at;
+    const void *at = NULL;
     int status = smg_get_bytes(r, field, &at, 8);
 
     if (status == SMG_OK) {
@@ -204,7 +204,7 @@ int smg_get_u64(struct smg_byte_reader *r, const char *field, uint64_t *out)
 
 int smg_get_floats(struct smg_byte_reader *r, const char *field, float *out, size_t n)
 {
-    const void *at;
+    const void *at = NULL;
     size_t i;
     int status = n <= SIZE_MAX / 4 ? smg_get_bytes(r, field, &at, 4 * n) : SMG_ERR_RANGE;
 

@@ -24,6 +24,8 @@ libsmgtraces_la_SOURCES = \
 	traces/importance_profile.c \
 	traces/importance_profile.h \
 	traces/model_config.c \
+	traces/plugin.c \
+	traces/plugin.h \
 	traces/request_trace.c \
 	traces/scenario.c \
 	traces/scenario.h \

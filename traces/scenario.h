@@ -8,6 +8,8 @@
 #include "core/status.h"
 #include "core/world.h"
 
+#pragma GCC visibility push(default)
+
 /* Sets every key to its default. */
 void smg_scenario_default(struct smg_scenario *s);
 /* Reads a scenario file (path, NULL: defaults only), then applies sets[n] ("a.b=c") in order. On error *out is unchanged and diag
@@ -23,5 +25,7 @@ void smg_scenario_help(FILE *f);
 
 /* Nearest of names[] (NULL-terminated) to word by edit distance; NULL when nothing is near. */
 const char *smg_nearest(const char *word, const char *const *names);
+
+#pragma GCC visibility pop
 
 #endif

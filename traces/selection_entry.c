@@ -78,7 +78,7 @@ static int entry_create(const struct smg_world *w, struct smg_selection **out)
     }
     s->base.type = &smg_selection_entry;
     s->base.world = w;
-    w->scheme->features(&w->scenario, &features);
+    smg_scheme_features(w, &features);
     s->reuse = features.reuse;
     s->open = calloc(w->n_requests > 0 ? w->n_requests : 1, sizeof(struct open_request *));
     status = s->open != NULL ? smg_rows_create(w, &s->rows, NULL) : SMG_ERR_NOMEM;

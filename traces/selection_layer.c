@@ -137,7 +137,7 @@ static int layer_create(const struct smg_world *w, struct smg_selection **out)
     }
     s->base.type = &smg_selection_layer;
     s->base.world = w;
-    w->scheme->features(&w->scenario, &features);
+    smg_scheme_features(w, &features);
     s->reuse = features.reuse;
     s->open = calloc(w->n_requests > 0 ? w->n_requests : 1, sizeof(struct open_request *));
     if (s->open != NULL) {

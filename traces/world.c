@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "core/importance.h"
+#include "core/plugin.h"
 #include "core/rank.h"
 #include "core/scheme.h"
 #include "traces/importance_auto.h"
 #include "traces/importance_file.h"
+#include "traces/plugin.h"
 #include "traces/scenario.h"
 #include "traces/selection_recording.h"
 #include "traces/text.h"
@@ -22,31 +24,47 @@ static int not_available(struct smg_diag *diag, const char *key, const char *val
 
 static int check_scheme(const struct smg_scenario *s, struct smg_diag *diag)
 {
-    if (s->policy[0] != '\0') {
-        return not_available(diag, "policy", s->policy, "leave it empty and choose a scheme");
-    }
     if (smg_scheme_find(s->scheme) == NULL) {
         return not_available(diag, "scheme", s->scheme, "`smartgen list schemes` names them");
     }
     return SMG_OK;
 }
 
-static int check_ranking(const struct smg_scenario *s, struct smg_diag *diag)
+static size_t add_names(const char **names, size_t n, size_t cap, const struct smg_rank_type *const *types)
 {
-    const char *names[32];
+    for (; types != NULL && *types != NULL && n + 1 < cap; types++) {
+        names[n++] = (*types)->name;
+    }
+    names[n] = NULL;
+    return n;
+}
+
+static int check_ranking(const struct smg_world *w, struct smg_diag *diag)
+{
+    const char *wanted = w->scenario.proactive.ranking, *names[64];
     char hint[160];
     size_t n;
 
-    if (smg_rank_find(s->proactive.ranking) != NULL) {
+    if (smg_world_ranking(w, wanted) != NULL) {
         return SMG_OK;
     }
-    for (n = 0; n + 1 < sizeof(names) / sizeof(names[0]) && smg_rank_types[n] != NULL; n++) {
-        names[n] = smg_rank_types[n]->name;
+    n = add_names(names, 0, sizeof(names) / sizeof(names[0]), w->plugin != NULL ? w->plugin->rankings : NULL);
+    add_names(names, n, sizeof(names) / sizeof(names[0]), smg_rank_types);
+    smg_text_hint(wanted, names, hint, sizeof(hint));
+    return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "key 'proactive.ranking': no ranking is called '%.60s'%s", wanted, hint);
+}
+
+/* A plug-in's scheme may name a ranking of its own. */
+static int check_features(const struct smg_world *w, struct smg_diag *diag)
+{
+    struct smg_features features;
+
+    smg_scheme_features(w, &features);
+    if (smg_world_ranking(w, features.ranking) == NULL) {
+        return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "key 'policy': scheme '%s' asks for ranking '%.60s', which is not there",
+                            w->scheme->name, features.ranking);
     }
-    names[n] = NULL;
-    smg_text_hint(s->proactive.ranking, names, hint, sizeof(hint));
-    return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "key 'proactive.ranking': no ranking is called '%.60s'%s", s->proactive.ranking,
-                        hint);
+    return SMG_OK;
 }
 
 /* Groups of HACK run along channels on one side: they must fill a head. */
@@ -54,7 +72,7 @@ static int check_hack(const struct smg_world *w, struct smg_diag *diag)
 {
     const struct smg_scenario *s = &w->scenario;
 
-    if (strcmp(s->scheme, "hack") != 0) {
+    if (strcmp(w->scheme->name, "hack") != 0) {
         return SMG_OK;
     }
     if (s->hack.bits != 2 && s->hack.bits != 4 && s->hack.bits != 8) {
@@ -68,16 +86,25 @@ static int check_hack(const struct smg_world *w, struct smg_diag *diag)
     return SMG_OK;
 }
 
-static int check_available(const struct smg_scenario *s, struct smg_diag *diag)
+/* The plug-in, if any, and the scheme. */
+static int choose_policy(struct smg_world *w, struct smg_diag *diag)
 {
+    const struct smg_scenario *s = &w->scenario;
     int status = check_scheme(s, diag);
 
-    if (status == SMG_OK) {
-        status = check_ranking(s, diag);
+    if (status == SMG_OK && s->policy[0] != '\0') {
+        status = smg_plugin_open(s->policy, &w->plugin, &w->plugin_handle, diag);
     }
     if (status != SMG_OK) {
         return status;
     }
+    w->scheme = w->plugin != NULL && w->plugin->scheme != NULL ? w->plugin->scheme : smg_scheme_find(s->scheme);
+    status = check_ranking(w, diag);
+    return status == SMG_OK ? check_features(w, diag) : status;
+}
+
+static int check_available(const struct smg_scenario *s, struct smg_diag *diag)
+{
     if (s->decode_start == SMG_START_LAYER) {
         return not_available(diag, "decode.start", "layer", "use ready or pushed");
     }
@@ -157,8 +184,8 @@ static int make_importance(struct smg_world *w, struct smg_diag *diag)
     struct smg_features features;
     int status = SMG_OK;
 
-    w->scheme->features(&w->scenario, &features);
-    ranking = smg_rank_find(features.ranking);
+    smg_scheme_features(w, &features);
+    ranking = smg_world_ranking(w, features.ranking);
     if (strcmp(w->scenario.proactive.importance, "auto") != 0) {
         status = read_importance(w, diag);
     } else if (ranking != NULL && ranking->needs_importance) {
@@ -202,8 +229,11 @@ static int check_recording(struct smg_world *w, struct smg_diag *diag)
 
 static int fill(struct smg_world *w, struct smg_diag *diag)
 {
-    int status = check_available(&w->scenario, diag);
+    int status = choose_policy(w, diag);
 
+    if (status == SMG_OK) {
+        status = check_available(&w->scenario, diag);
+    }
     if (status == SMG_OK) {
         status = smg_model_load(w->scenario.model, &w->model, diag);
     }
@@ -223,7 +253,6 @@ static int fill(struct smg_world *w, struct smg_diag *diag)
         return status;
     }
     count_over_length(w);
-    w->scheme = smg_scheme_find(w->scenario.scheme);
     status = check_recording(w, diag);
     return status == SMG_OK ? make_importance(w, diag) : status;
 }
@@ -251,5 +280,6 @@ void smg_world_free(struct smg_world *w)
     }
     free(w->requests);
     smg_importance_destroy(w->importance);
+    smg_plugin_close(w->plugin_handle);
     memset(w, 0, sizeof(*w));
 }

@@ -6,6 +6,8 @@
 #include "core/status.h"
 #include "core/world.h"
 
+#pragma GCC visibility push(default)
+
 /* Builds the world. On error *out is zeroed, diag says what is wrong. Free with smg_world_free. */
 int smg_world_load(const struct smg_scenario *s, struct smg_world *out, struct smg_diag *diag);
 void smg_world_free(struct smg_world *w);
@@ -37,5 +39,7 @@ extern const struct smg_selection_type *const smg_selection_types[];
 /* The source a scenario asks for. */
 int smg_selection_create(const struct smg_world *w, struct smg_selection **out);
 void smg_selection_destroy(struct smg_selection *s);
+
+#pragma GCC visibility pop
 
 #endif
