@@ -1,7 +1,9 @@
 # The program.
 bin_PROGRAMS += smartgen
 smartgen_CPPFLAGS = $(SMG_CPPFLAGS) $(SMG_DATA_CPPFLAGS) $(JANSSON_CFLAGS) $(VERBS_CFLAGS)
-smartgen_LDADD = libsmartgen.la
+smartgen_LDADD = libsmgall.la
+# Plug-ins find the interface in the program.
+smartgen_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 smartgen_SOURCES = \
 	cli/cli.h \
 	cli/cmd_files.c \
@@ -12,4 +14,5 @@ smartgen_SOURCES = \
 	cli/interrupt.c \
 	cli/interrupt.h \
 	cli/main.c \
-	cli/options.c
+	cli/options.c \
+	cli/smartgen.h

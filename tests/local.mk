@@ -48,6 +48,7 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_decisions.sh \
 	tests/e2e_emu.sh \
 	tests/e2e_errors.sh \
+	tests/e2e_install.sh \
 	tests/e2e_sim.sh \
 	tests/e2e_traces.sh
 
@@ -63,7 +64,7 @@ CLEANFILES += $(SMG_BENCHES)
 AM_CPPFLAGS = $(SMG_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS) -DSMG_TESTDIR='"$(abs_top_srcdir)/tests"'
 check_LTLIBRARIES = libsmgtest.la
 libsmgtest_la_SOURCES = $(SMG_TEST_SUPPORT)
-LDADD = libsmgtest.la libsmartgen.la $(CMOCKA_LIBS)
+LDADD = libsmgtest.la libsmgall.la $(CMOCKA_LIBS)
 
 # Allocations of this program go through the test, which lets the n-th fail.
 tests_test_agent_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
@@ -94,6 +95,7 @@ AM_TESTS_ENVIRONMENT = \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	NM='$(NM_PROGRAM)'; export NM; \
 	CC='$(CC)'; export CC; \
+	SMG_SAN_CFLAGS='$(SAN_CFLAGS)'; export SMG_SAN_CFLAGS; \
 	SMG_HEADER_CPPFLAGS='$(JANSSON_CFLAGS) $(YAML_CFLAGS) $(GSL_CFLAGS) $(CMOCKA_CFLAGS) $(CUDA_CPPFLAGS)'; export SMG_HEADER_CPPFLAGS; \
 	LC_ALL=C.UTF-8; export LC_ALL; \
 	ASAN_OPTIONS="$${ASAN_OPTIONS:-$(SMG_ALLOCATOR_OPTIONS):detect_stack_use_after_return=0}"; export ASAN_OPTIONS; \

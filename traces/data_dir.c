@@ -1,6 +1,7 @@
 #include "traces/data_dir.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,9 @@
 #define PKGDATADIR "/usr/local/share/smartgen"
 #endif
 
+/* An address inside this library, or inside the program that it is linked into. */
+static const char library_anchor;
+
 static int is_folder(const char *path)
 {
     struct stat info;
@@ -22,36 +26,49 @@ static int is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-const char *smg_beside_program(const char *folder, char path[SMG_PATH_MAX])
+/* up/share/smartgen/folder from where file lies, when it is there. */
+static const char *beside(const char *file, const char *up, const char *folder, char path[SMG_PATH_MAX])
 {
-    char program[SMG_PATH_MAX], *slash;
-    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    const char *slash = strrchr(file, '/');
     int length;
 
-    if (n <= 0) {
-        return NULL;
-    }
-    program[n] = '\0';
-    slash = strrchr(program, '/');
     if (slash == NULL) {
         return NULL;
     }
-    *slash = '\0';
-    length = snprintf(path, SMG_PATH_MAX, "%s/../share/smartgen/%s", program, folder);
+    length = snprintf(path, SMG_PATH_MAX, "%.*s/%s/share/smartgen/%s", (int)(slash - file), file, up, folder);
     return length > 0 && length < SMG_PATH_MAX && is_folder(path) ? path : NULL;
+}
+
+const char *smg_beside_program(const char *folder, char path[SMG_PATH_MAX])
+{
+    char program[SMG_PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    const char *found = NULL;
+    Dl_info self;
+
+    if (n > 0) {
+        program[n] = '\0';
+        found = beside(program, "..", folder, path);
+    }
+    /* Somebody else's program: the library is in lib/, or in lib/x86_64-linux-gnu/ and the like. */
+    if (found == NULL && dladdr(&library_anchor, &self) != 0 && self.dli_fname != NULL) {
+        found = beside(self.dli_fname, "..", folder, path);
+        found = found != NULL ? found : beside(self.dli_fname, "../..", folder, path);
+    }
+    return found;
 }
 
 const char *smg_data_dir(void)
 {
     static char path[SMG_PATH_MAX];
-    const char *chosen = getenv("SMARTGEN_DATA"), *beside;
+    const char *chosen = getenv("SMARTGEN_DATA"), *installed;
 
     if (chosen != NULL && chosen[0] != '\0') {
         return chosen;
     }
-    beside = smg_beside_program("data", path);
-    if (beside != NULL) {
-        return beside;
+    installed = smg_beside_program("data", path);
+    if (installed != NULL) {
+        return installed;
     }
 #ifdef SMG_SRCDIR
     if (is_folder(SMG_SRCDIR "/traces/data")) {

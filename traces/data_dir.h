@@ -5,8 +5,8 @@
 #include "core/status.h"
 #include "core/world.h"
 
-/* A folder of the installed files, found from the program's own place, so that an installed tree can be moved; NULL: there is
- * none. */
+/* A folder of the installed files, found from where the program or the library itself lies, so that an installed tree can be
+ * moved; NULL: there is none. */
 const char *smg_beside_program(const char *folder, char path[SMG_PATH_MAX]);
 
 /* File of a built-in name of a kind ("models", "gpus", "nics", "hosts"), or of a path: a name with a '/' or the ending .json is a
