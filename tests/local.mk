@@ -19,6 +19,7 @@ SMG_UNIT_TESTS += tests/test_engine_pair
 SMG_UNIT_TESTS += tests/test_timing_reference
 SMG_UNIT_TESTS += tests/test_world
 SMG_UNIT_TESTS += tests/test_inputs
+SMG_UNIT_TESTS += tests/test_traces
 SMG_UNIT_TESTS += tests/test_scenario
 SMG_UNIT_TESTS += tests/test_experiments_replay
 SMG_UNIT_TESTS += tests/test_experiments_records
