@@ -256,6 +256,8 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
     }
     if (status)
         return smg_cli_fail(status, &diag);
+    if (w->workload_note.text[0])
+        fprintf(stderr, "smartgen: warning: %s\n", w->workload_note.text);
     if (w->over_length)
         fprintf(stderr, "smartgen: warning: %u of %u prompts are longer than the model's %u positions\n", w->over_length,
                 w->n_requests, w->model.max_positions);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/model.h"
+#include "core/status.h"
 
 #pragma GCC visibility push(default)
 
@@ -197,6 +198,7 @@ struct smg_world {
     uint32_t prefill_instances, decode_instances;
     uint32_t over_length;                 /* requests whose prompt exceeds the model's positions (a counted warning) */
     int synthetic_importance, synthetic_selection, synthetic_workload;
+    struct smg_diag workload_note;        /* what was left out of a trace or assumed about it, "" nothing (a warning) */
 };
 
 #define SMG_ROUTER 0u

@@ -45,9 +45,19 @@ libsmgtraces_la_SOURCES = \
 	traces/selection_table.h \
 	traces/text.c \
 	traces/text.h \
-	traces/trace_csv.c \
+	traces/trace_cells.c \
+	traces/trace_cells.h \
+	traces/trace_columns.c \
+	traces/trace_columns.h \
+	traces/trace_guess.c \
+	traces/trace_jsonl.c \
+	traces/trace_jsonl.h \
+	traces/trace_llmservingsim.c \
 	traces/trace_mooncake.c \
+	traces/trace_rows.c \
 	traces/trace_rows.h \
+	traces/trace_time.c \
+	traces/trace_time.h \
 	traces/workload.c \
 	traces/workload.h \
 	traces/world.c \

@@ -7,81 +7,9 @@
 #include "traces/trace_rows.h"
 #include "traces/world.h"
 
-#define TRACE_MAX_BYTES ((size_t)4 << 30)
-
 /* Simulated time is a double: later than this, a step of 1e-7 s is lost in it. */
 #define ARRIVAL_MAX_S 1e9
 
-int smg_trace_rows_full(const struct smg_trace_rows *rows)
-{
-    return rows->limit != 0 && rows->n >= rows->limit;
-}
-
-int smg_trace_rows_add(struct smg_trace_rows *rows, const struct smg_trace_row *row)
-{
-    size_t cap = rows->cap == 0 ? 1024 : 2 * rows->cap;
-    struct smg_trace_row *grown;
-
-    if (row->prompt_tokens == 0 || row->output_tokens == 0) {
-        rows->skipped++;
-        return SMG_OK;
-    }
-    if (rows->n == rows->cap) {
-        grown = realloc(rows->row, cap * sizeof(*grown));
-        if (grown == NULL) {
-            return smg_diag_set(rows->diag, SMG_ERR_NOMEM, "%s: out of memory", rows->path);
-        }
-        rows->row = grown;
-        rows->cap = cap;
-    }
-    rows->row[rows->n++] = *row;
-    return SMG_OK;
-}
-
-int smg_trace_bad_field(const struct smg_trace_rows *rows, uint32_t line, const char *field, const char *expected,
-                        const char *found)
-{
-    return smg_diag_set(rows->diag, SMG_ERR_PARSE, "%s:%u: field '%s': expected %s, found '%.60s'", rows->path, line, field,
-                        expected, found);
-}
-
-char *smg_trace_line(char **cursor, const char *end)
-{
-    char *line = *cursor, *stop;
-
-    if (line == NULL || line >= end) {
-        return NULL;
-    }
-    stop = memchr(line, '\n', (size_t)(end - line));
-    *cursor = stop != NULL ? stop + 1 : NULL;
-    stop = stop != NULL ? stop : line + (end - line);
-    if (stop > line && stop[-1] == '\r') {
-        stop--;
-    }
-    *stop = '\0';
-    return line;
-}
-
-static int read_rows(enum smg_trace_format format, char *text, size_t bytes, struct smg_trace_rows *rows)
-{
-    switch (format) {
-    case SMG_TRACE_AZURE:
-        return smg_trace_read_azure(text, bytes, rows);
-    case SMG_TRACE_CSV:
-        return smg_trace_read_csv(text, bytes, rows);
-    case SMG_TRACE_MOONCAKE:
-        return smg_trace_read_mooncake(text, bytes, rows);
-    case SMG_TRACE_BURSTGPT:
-    case SMG_TRACE_VIDUR:
-    case SMG_TRACE_SPLITWISE:
-    case SMG_TRACE_LLMSERVINGSIM:
-        break;
-    }
-    return smg_diag_set(rows->diag, SMG_ERR_UNSUPPORTED, "%s: this trace format is not available yet; use azure, mooncake or csv",
-                        rows->path);
-}
-
-/* Line numbers make the sort stable. */
 static int by_arrival(const void *a, const void *b)
 {
     const struct smg_trace_row *x = a, *y = b;
@@ -89,7 +17,7 @@ static int by_arrival(const void *a, const void *b)
     if (x->arrival_s != y->arrival_s) {
         return x->arrival_s < y->arrival_s ? -1 : 1;
     }
-    return (x->line > y->line) - (x->line < y->line);
+    return (x->order > y->order) - (x->order < y->order);
 }
 
 /* Rows are sorted. */
@@ -116,10 +44,9 @@ static int convert(struct smg_trace_rows *rows, double speedup, double hit, stru
     int status;
 
     if (rows->n == 0) {
-        return smg_diag_set(rows->diag, SMG_ERR_PARSE, "%s: no usable request (%u without tokens)", rows->path, rows->skipped);
-    }
-    if (rows->n >= UINT32_MAX) {
-        return smg_diag_set(rows->diag, SMG_ERR_RANGE, "%s: too many requests", rows->path);
+        return smg_diag_set(rows->diag, SMG_ERR_PARSE,
+                            "%s: expected a request with prompt and output tokens, found none in %u rows", rows->path,
+                            rows->skipped);
     }
     qsort(rows->row, rows->n, sizeof(*rows->row), by_arrival);
     status = check_arrivals(rows, speedup);
@@ -144,11 +71,26 @@ static int convert(struct smg_trace_rows *rows, double speedup, double hit, stru
     return SMG_OK;
 }
 
-/* A note, not an error: rows that were left out must not vanish silently. */
-static void note_skipped(const struct smg_trace_rows *rows)
+/* A note, not an error: what was left out or had to be assumed must not go unsaid. */
+static void note(const struct smg_trace_rows *rows)
 {
+    char skipped[100] = "", chained[200] = "";
+    uint64_t all = (uint64_t)rows->n + rows->skipped;
+
     if (rows->skipped > 0) {
-        smg_diag_set(rows->diag, SMG_OK, "%s: %u rows without prompt or output tokens were skipped", rows->path, rows->skipped);
+        snprintf(skipped, sizeof(skipped), "%u of %llu requests have no prompt or no output tokens and were skipped",
+                 rows->skipped, (unsigned long long)all);
+    }
+    if (rows->chained > 0) {
+        snprintf(
+            chained, sizeof(chained),
+            "%u of %zu requests follow another of their session: they arrive when the tools before them have run, the earliest "
+            "moment possible",
+            rows->chained, rows->n);
+    }
+    if (skipped[0] != '\0' || chained[0] != '\0') {
+        smg_diag_set(rows->diag, SMG_OK, "%s: %s%s%s", rows->path, skipped, skipped[0] != '\0' && chained[0] != '\0' ? "; " : "",
+                     chained);
     }
 }
 
@@ -156,24 +98,17 @@ int smg_trace_load(const char *path, enum smg_trace_format format, uint32_t limi
                    struct smg_request_spec **out, uint32_t *n_out, struct smg_diag *diag)
 {
     struct smg_trace_rows rows = {.path = path, .limit = limit, .diag = diag};
-    size_t bytes;
-    char *text;
     int status;
 
     if (!(speedup > 0) || !(hit >= 0 && hit < 1)) {
         return smg_diag_set(diag, SMG_ERR_INVALID, "%s: speedup must be above 0 and the hit ratio in [0, 1)", path);
     }
-    status = smg_file_read(path, TRACE_MAX_BYTES, &text, &bytes, diag);
-    if (status != SMG_OK) {
-        return status;
-    }
-    status = read_rows(format, text, bytes, &rows);
-    free(text);
+    status = smg_trace_rows_read(&rows, format);
     if (status == SMG_OK) {
         status = convert(&rows, speedup, hit, out, n_out);
     }
     if (status == SMG_OK) {
-        note_skipped(&rows);
+        note(&rows);
     }
     free(rows.row);
     return status;

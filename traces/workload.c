@@ -19,14 +19,21 @@ static int needs_file(const struct smg_scenario *s, struct smg_diag *diag)
 static int make_from_trace(struct smg_world *w, struct smg_diag *diag)
 {
     const struct smg_scenario *s = &w->scenario;
+    struct smg_diag found = {""};
     int status = needs_file(s, diag);
 
     if (status != SMG_OK) {
         return status;
     }
     w->synthetic_workload = 0;
-    return smg_trace_load(s->workload.file, s->workload.format, s->workload.limit, s->workload.speedup, s->prefix_hit,
-                          &w->requests, &w->n_requests, diag);
+    status = smg_trace_load(s->workload.file, s->workload.format, s->workload.limit, s->workload.speedup, s->prefix_hit,
+                            &w->requests, &w->n_requests, &found);
+    if (status == SMG_OK) {
+        w->workload_note = found;
+    } else if (diag != NULL) {
+        *diag = found;
+    }
+    return status;
 }
 
 /* The gap before an arrival of a Poisson process, by inversion; log1p keeps small gaps exact and never sees log(0). */
