@@ -88,6 +88,8 @@ struct smg_scenario {
         int batch_barrier;
         int batch_barrier_set;            /* given in the file or by --set (default depends on kind) */
         int prompt_tokens_set;
+        int output_tokens_set;
+        char lengths[SMG_PATH_MAX];       /* "mean", a built-in distribution, or FILE */
     } workload;
     uint32_t blocks_per_layer;            /* M */
     uint32_t min_block_tokens;

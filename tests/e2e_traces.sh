@@ -61,6 +61,18 @@ finished "limit and speedup" "$work/trace" 3
     fail "limit and speedup: other arrivals" "$work/trace/requests.csv"
 ok "limit and speedup of a trace"
 
+# ---- Lengths drawn from a distribution: still a synthetic workload; the record folder can be replayed from anywhere ----
+must "list lengths" 0 list lengths
+grep -qx sharegpt "$work/stdout" || fail "list lengths: sharegpt is not among them" "$work/stdout"
+for lengths in sharegpt "$data/vidur-lengths.csv"; do
+    must "lengths $lengths" 0 sim --engine native --set detail=iteration --set "workload.lengths=$lengths" --set workload.requests=4 -o "$work/trace"
+    finished "lengths $lengths" "$work/trace" 4
+    grep -q 'synthetic:.* workload' "$work/stdout" || grep -q '"workload": true' "$work/trace/run.json" ||
+        fail "lengths $lengths: the workload is not called synthetic" "$work/trace/run.json"
+    (cd "$work/trace" && replayed "lengths $lengths, from elsewhere" .)
+done
+ok "lengths by name and by file, replayed"
+
 # ---- Public traces ----
 # public_trace FORMAT FILE DECODE_NODES DECODE_GBPS OVER_LENGTH: the decode link is slow enough that Eq. 2 keeps blocks back.
 public_trace() {

@@ -56,8 +56,8 @@ static const char *const defaults =
     "'network':{'latency_us':10.0,'nic':'default','efficiency':1.0,'oversubscription':1.0,'handshake_us':0.0,'dispatch_us':0.0,"
     "'chunk_kib':0},"
     "'routing':'least-loaded','prefix_hit':0.75,"
-    "'workload':{'kind':'batch','dataset':'multifieldqa','requests':6,'prompt_tokens':null,'output_tokens':64,'rate':1.0,'file':'"
-    "',"
+    "'workload':{'kind':'batch','dataset':'multifieldqa','requests':6,'prompt_tokens':null,'output_tokens':null,'lengths':'mean',"
+    "'rate':1.0,'file':'',"
     "'format':'azure','limit':0,'speedup':1.0,'batch_barrier':null},"
     "'blocks_per_layer':1000,'min_block_tokens':1,"
     "'proactive':{'enabled':true,'budget':'eq2','ranking':'profile','importance':'auto','kr_blocks':'auto'},"
@@ -133,7 +133,7 @@ static void test_default_file(void **state)
     (void)state;
     smg_scenario_default(&d);
     assert_int_equal(smg_scenario_load(SMG_TESTDIR "/../experiments/default.yaml", NULL, 0, &s, &diag), SMG_OK);
-    d.workload.prompt_tokens_set = d.workload.batch_barrier_set = 1;
+    d.workload.prompt_tokens_set = d.workload.output_tokens_set = d.workload.batch_barrier_set = 1;
     assert_memory_equal(&s, &d, sizeof(s));
 }
 

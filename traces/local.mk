@@ -23,6 +23,9 @@ libsmgtraces_la_SOURCES = \
 	traces/importance_optimal.c \
 	traces/importance_profile.c \
 	traces/importance_profile.h \
+	traces/lengths.c \
+	traces/lengths.h \
+	traces/lengths_table.c \
 	traces/model_config.c \
 	traces/plugin.c \
 	traces/plugin.h \

@@ -33,6 +33,7 @@ void smg_scenario_default(struct smg_scenario *s)
         (void)smg_key_parse(&keys[i], keys[i].preset, 0, s);
     }
     s->workload.prompt_tokens_set = 0;
+    s->workload.output_tokens_set = 0;
     s->workload.batch_barrier_set = 0;
 }
 
@@ -241,6 +242,7 @@ static int load_file(const char *path, struct smg_scenario *s, struct smg_diag *
     rebase(path, s->model);
     rebase(path, s->policy);
     rebase(path, s->workload.file);
+    rebase(path, s->workload.lengths);
     rebase(path, s->proactive.importance);
     rebase(path, s->selection.file);
     rebase(path, s->prefill.gpu);

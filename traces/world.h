@@ -25,7 +25,7 @@ int smg_host_load(const char *name_or_path, struct smg_host *out, struct smg_dia
 int smg_trace_load(const char *path, enum smg_trace_format format, uint32_t limit, double speedup, double hit,
                    struct smg_request_spec **out, uint32_t *n_out, struct smg_diag *diag);
 
-/* Names of built-in things of a kind ("models", "gpus", "nics", "hosts", "workloads"), sorted, NULL-terminated; free with
+/* Names of built-in things of a kind ("models", "gpus", "nics", "hosts", "workloads", "lengths"), sorted, NULL-terminated; free with
  * smg_names_free. */
 int smg_names_list(const char *kind, char ***out);
 void smg_names_free(char **names);
