@@ -19,14 +19,14 @@ int smg_gpu_load(const char *name_or_path, struct smg_gpu *out, struct smg_diag 
 int smg_nic_load(const char *name_or_path, struct smg_nic *out, struct smg_diag *diag);
 int smg_host_load(const char *name_or_path, struct smg_host *out, struct smg_diag *diag);
 
-/* Reads a request trace: the first limit requests of the file (0: all), arrivals divided by speedup and shifted so that the first is at 0,
- * sorted stably by arrival. hit: share of each prompt that is cached; Mooncake rows with hash ids derive it from the ids already seen
- * instead. *out is malloc'ed. On success diag may hold a note: what was left out or assumed. */
+/* Reads a request trace: the first limit requests of the file (0: all), arrivals divided by speedup and shifted so that the
+ * first is at 0, sorted stably by arrival. hit: share of each prompt that is cached; Mooncake rows with hash ids derive it from
+ * the ids already seen instead. *out is malloc'ed. On success diag may hold a note: what was left out or assumed. */
 int smg_trace_load(const char *path, enum smg_trace_format format, uint32_t limit, double speedup, double hit,
                    struct smg_request_spec **out, uint32_t *n_out, struct smg_diag *diag);
 
-/* Names of built-in things of a kind ("models", "gpus", "nics", "hosts", "workloads", "lengths"), sorted, NULL-terminated; free with
- * smg_names_free. */
+/* Names of built-in things of a kind ("models", "gpus", "nics", "hosts", "workloads", "lengths"), sorted, NULL-terminated; free
+ * with smg_names_free. */
 int smg_names_list(const char *kind, char ***out);
 void smg_names_free(char **names);
 
