@@ -215,11 +215,19 @@ int smg_cli_fail(int status, const struct smg_diag *diag)
     }
 }
 
-/* A path that exists becomes absolute, so that a record folder can be replayed from anywhere. Names without a slash are built-in
- * ones, unless the key can only mean a file. */
+/* As the readers see it: a name with a slash or the ending .json is a path. */
+static int is_path(const char *name)
+{
+    size_t n = strlen(name);
+
+    return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json"));
+}
+
+/* A path that exists becomes absolute, so that a record folder can be replayed from anywhere. Other names are built-in ones,
+ * unless the key can only mean a file. */
 static void absolute(char name[SMG_PATH_MAX], int always_file)
 {
-    char *whole = always_file || strchr(name, '/') ? realpath(name, NULL) : NULL;
+    char *whole = always_file || is_path(name) ? realpath(name, NULL) : NULL;
 
     if (whole && strlen(whole) < SMG_PATH_MAX) {
         memset(name, 0, SMG_PATH_MAX);
@@ -251,14 +259,15 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
     if (extra_set)
         sets[n++] = extra_set;
     status = smg_scenario_load(a->n_operands ? a->operand[0] : NULL, sets, n, s, &diag);
-    if (!status) {
-        absolute_paths(s);
+    if (!status)
         status = smg_world_load(s, w, &diag);
-    }
     if (status)
         return smg_cli_fail(status, &diag);
     if (w->workload_note.text[0])
         fprintf(stderr, "smartgen: warning: %s\n", w->workload_note.text);
+    /* Only now: a message about a file calls it as the user did. */
+    absolute_paths(s);
+    absolute_paths(&w->scenario);
     if (w->over_length)
         fprintf(stderr, "smartgen: warning: %u of %u prompts are longer than the model's %u positions\n", w->over_length,
                 w->n_requests, w->model.max_positions);
