@@ -248,6 +248,22 @@ static void absolute_paths(struct smg_scenario *s)
     absolute(s->proactive.importance, strcmp(s->proactive.importance, "auto") != 0);
 }
 
+/* What the inputs ask for, and the model does not have or counts otherwise. */
+static void warn(const struct smg_world *w)
+{
+    const struct smg_model *m = &w->model;
+
+    if (w->over_length)
+        fprintf(stderr, "smartgen: warning: %u of %u prompts are longer than the model's %u positions\n", w->over_length,
+                w->n_requests, m->max_positions);
+    if (m->quantized_weights)
+        fprintf(stderr, "smartgen: warning: model %s has quantised weights: they are counted with 16 bits each, K and V with %u\n",
+                m->name, 8 * m->value_bytes);
+    if (m->value_bytes > 2)
+        fprintf(stderr, "smartgen: warning: model %s states float32: K and V are counted with 32 bits; most engines serve 16\n",
+                m->name);
+}
+
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w)
 {
     const char *sets[258];
@@ -268,8 +284,6 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
     /* Only now: a message about a file calls it as the user did. */
     absolute_paths(s);
     absolute_paths(&w->scenario);
-    if (w->over_length)
-        fprintf(stderr, "smartgen: warning: %u of %u prompts are longer than the model's %u positions\n", w->over_length,
-                w->n_requests, w->model.max_positions);
+    warn(w);
     return 0;
 }

@@ -27,6 +27,7 @@ struct smg_model {
     uint32_t window_tokens;      /* width of the sliding window, 0: no layer slides */
     uint8_t sliding[SMG_MAX_LAYERS]; /* [layers], 1: this layer keeps only window_tokens */
     uint8_t tied_embeddings;
+    uint8_t quantized_weights;   /* the file says so; costs still count 16 bits per weight */
 };
 
 /* Bytes of one KV entry: K and V of one token for one KV head of one layer, 2*d*value_bytes. */

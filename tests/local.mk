@@ -24,6 +24,7 @@ SMG_UNIT_TESTS += tests/test_traces_jsonl
 SMG_UNIT_TESTS += tests/test_traces_malformed
 SMG_UNIT_TESTS += tests/test_traces_public
 SMG_UNIT_TESTS += tests/test_lengths
+SMG_UNIT_TESTS += tests/test_model_config
 SMG_UNIT_TESTS += tests/test_scenario
 SMG_UNIT_TESTS += tests/test_experiments_replay
 SMG_UNIT_TESTS += tests/test_experiments_records

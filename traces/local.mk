@@ -29,6 +29,11 @@ libsmgtraces_la_SOURCES = \
 	traces/model_config.c \
 	traces/plugin.c \
 	traces/plugin.h \
+	traces/json_found.c \
+	traces/json_found.h \
+	traces/model_config.h \
+	traces/model_families.c \
+	traces/model_window.c \
 	traces/request_trace.c \
 	traces/scenario.c \
 	traces/scenario.h \
