@@ -67,7 +67,8 @@ static const struct {
     const char *kind;
     void (*print)(void);         /* NULL: names of data files */
 } kinds[] = {{"models", NULL},          {"gpus", NULL},           {"nics", NULL},           {"hosts", NULL},
-             {"workloads", NULL},       {"lengths", NULL},        {"schemes", list_schemes}, {"rankings", list_rankings},
+             {"workloads", NULL},       {"lengths", NULL},        {"instances", NULL},
+             {"schemes", list_schemes}, {"rankings", list_rankings},
              {"selectors", list_selectors}, {"engines", list_engines}, {"keys", list_keys}};
 
 int smg_cmd_list(const struct smg_args *a)

@@ -241,6 +241,8 @@ static void absolute_paths(struct smg_scenario *s)
     absolute(s->model, 0);
     absolute(s->prefill.gpu, 0);
     absolute(s->decode.gpu, 0);
+    absolute(s->prefill.instance, 0);
+    absolute(s->decode.instance, 0);
     absolute(s->network.nic, 0);
     absolute(s->workload.file, s->workload.file[0] != 0);
     absolute(s->workload.lengths, strchr(s->workload.lengths, '.') != NULL);
@@ -284,6 +286,9 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
     /* Only now: a message about a file calls it as the user did. */
     absolute_paths(s);
     absolute_paths(&w->scenario);
+    if (smg_instance_idle(&s->prefill) || smg_instance_idle(&s->decode))
+        fprintf(stderr, "smartgen: warning: key '%s.instance' has no effect: every key that it stands for is given\n",
+                smg_instance_idle(&s->prefill) ? "prefill" : "decode");
     warn(w);
     return 0;
 }

@@ -50,6 +50,10 @@ struct smg_pool_config {      /* prefill: / decode: */
     double link_gbps;         /* per node, Gbit/s */
     uint32_t vcpus;
     double host_memory_gib;
+    char instance[SMG_PATH_MAX];  /* instance type, fills those of the keys below that are not given; "" none */
+    struct {
+        int gpu, gpus_per_node, link_gbps, vcpus, host_memory_gib;
+    } given;                      /* in the file or by --set; all set once the scenario is resolved */
 };
 
 struct smg_scenario {

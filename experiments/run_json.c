@@ -70,6 +70,10 @@ static int add_inputs(json_t *list, const struct smg_run *run, struct smg_diag *
         status = add_resolved(list, "prefill.gpu", "gpus", "GPU", s->prefill.gpu, diag);
     if (!status)
         status = add_resolved(list, "decode.gpu", "gpus", "GPU", s->decode.gpu, diag);
+    if (!status && s->prefill.instance[0])
+        status = add_resolved(list, "prefill.instance", "instances", "instance type", s->prefill.instance, diag);
+    if (!status && s->decode.instance[0])
+        status = add_resolved(list, "decode.instance", "instances", "instance type", s->decode.instance, diag);
     if (!status)
         status = add_resolved(list, "network.nic", "nics", "NIC", s->network.nic, diag);
     return status ? status : add_resolved(list, "host", "hosts", "host", run->world->host.name, diag);

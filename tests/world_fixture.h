@@ -77,8 +77,10 @@ static inline void fixture_scenario(struct smg_scenario *s)
 {
     memset(s, 0, sizeof(*s));
     strcpy(s->scheme, "smartgen");
-    s->prefill = (struct smg_pool_config){3, 2, 1, "l20", 32, 32, 256};
-    s->decode = (struct smg_pool_config){1, 1, 1, "l20", 25, 16, 128};
+    s->prefill = (struct smg_pool_config){
+        .nodes = 3, .gpus_per_node = 2, .tp = 1, .gpu = "l20", .link_gbps = 32, .vcpus = 32, .host_memory_gib = 256};
+    s->decode = (struct smg_pool_config){
+        .nodes = 1, .gpus_per_node = 1, .tp = 1, .gpu = "l20", .link_gbps = 25, .vcpus = 16, .host_memory_gib = 128};
     s->decode_max_batch = 6;
     s->network.efficiency = 1;
     s->network.oversubscription = 1;

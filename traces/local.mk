@@ -11,6 +11,8 @@ libsmgtraces_la_SOURCES = \
 	traces/generator_facts.c \
 	traces/generator_params.c \
 	traces/hardware.c \
+	traces/hardware_file.c \
+	traces/hardware_file.h \
 	traces/importance_auto.c \
 	traces/importance_auto.h \
 	traces/importance_bytes.c \
@@ -23,6 +25,7 @@ libsmgtraces_la_SOURCES = \
 	traces/importance_optimal.c \
 	traces/importance_profile.c \
 	traces/importance_profile.h \
+	traces/instance.c \
 	traces/lengths.c \
 	traces/lengths.h \
 	traces/lengths_table.c \

@@ -31,10 +31,10 @@ void smg_scenario_default(struct smg_scenario *s)
     keys = smg_keys(&n);
     for (i = 0; i < n; i++) {
         (void)smg_key_parse(&keys[i], keys[i].preset, 0, s);
+        if (keys[i].given != 0) {
+            memset((char *)s + keys[i].given, 0, sizeof(int)); /* a default is not given */
+        }
     }
-    s->workload.prompt_tokens_set = 0;
-    s->workload.output_tokens_set = 0;
-    s->workload.batch_barrier_set = 0;
 }
 
 static int complain(const struct walk *w, const yaml_node_t *at, const char *path, const char *what)
@@ -247,6 +247,8 @@ static int load_file(const char *path, struct smg_scenario *s, struct smg_diag *
     rebase(path, s->selection.file);
     rebase(path, s->prefill.gpu);
     rebase(path, s->decode.gpu);
+    rebase(path, s->prefill.instance);
+    rebase(path, s->decode.instance);
     rebase(path, s->network.nic);
     return status;
 }

@@ -40,14 +40,23 @@
         FIELD(field)                                                                                                             \
     }
 
+/* A key that the pool's instance type can stand for. */
+#define FILLED(pool, name, kind_, preset_, unit_, lo_, hi_, above_, doc_)                                                        \
+    {                                                                                                                            \
+        .path = #pool "." #name, .kind = kind_, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_,             \
+        .above = above_, FIELD(pool.name), .given = offsetof(struct smg_scenario, pool.given.name),                              \
+        .filler = offsetof(struct smg_scenario, pool.instance)                                                                   \
+    }
 #define POOL_KEYS(pool, nodes_, gpus_, gbps_, vcpus_, gib_)                                                                      \
     COUNT(#pool ".nodes", pool.nodes, nodes_, "", 1, 100000, "Machines of the " #pool " pool."),                                 \
-        COUNT(#pool ".gpus_per_node", pool.gpus_per_node, gpus_, "", 1, 64, "GPUs of one machine."),                             \
+        FILLED(pool, gpus_per_node, SMG_KEY_U32, gpus_, "", 1, 64, 0, "GPUs of one machine."),                                   \
         COUNT(#pool ".tp", pool.tp, "1", "", 1, 64, "Tensor-parallel degree: GPUs of one instance; divides gpus_per_node."),     \
-        TEXT(#pool ".gpu", pool.gpu, "l20", "GPU: a built-in name or a description file."),                                      \
-        ABOVE(#pool ".link_gbps", pool.link_gbps, gbps_, "Gbit/s", 0, 100000, "Link rate of one machine, each direction."),      \
-        COUNT(#pool ".vcpus", pool.vcpus, vcpus_, "", 1, 4096, "Virtual CPUs of one machine; they gather KV entries."),          \
-        ABOVE(#pool ".host_memory_gib", pool.host_memory_gib, gib_, "GiB", 0, 1e6, "Host memory of one machine.")
+        FILLED(pool, gpu, SMG_KEY_TEXT, "l20", "", 0, 0, 0, "GPU: a built-in name or a description file."),                      \
+        FILLED(pool, link_gbps, SMG_KEY_NUMBER, gbps_, "Gbit/s", 0, 100000, 1, "Link rate of one machine, each direction."),     \
+        FILLED(pool, vcpus, SMG_KEY_U32, vcpus_, "", 1, 4096, 0, "Virtual CPUs of one machine; they gather KV entries."),        \
+        FILLED(pool, host_memory_gib, SMG_KEY_NUMBER, gib_, "GiB", 0, 1e6, 1, "Host memory of one machine."),                    \
+        TEXT(#pool ".instance", pool.instance, "",                                                                               \
+             "Instance type, a built-in name or a file: gpu, gpus_per_node, link_gbps, vcpus, host_memory_gib not given.")
 
 static const char *const schemes[] = {"full", "partial", "smartgen", "hack", "proactive-only", "streamingllm", NULL};
 static const char *const selectors[] = {"infinigen", "hata", "quest", "oracle", NULL};

@@ -27,6 +27,7 @@ struct smg_key {
     const char *const *names; /* TEXT with known values, CHOICE: NULL-terminated */
     size_t offset, bytes;     /* the field in struct smg_scenario */
     size_t given;             /* int field set when the key is given; 0: none */
+    size_t filler;            /* with given: text field; unless it is empty it decides for a key that is not given. 0: none */
     double lo, hi;            /* range of numbers */
     int above;                /* lo itself is excluded */
     int below;                /* hi itself is excluded */

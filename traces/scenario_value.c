@@ -171,7 +171,7 @@ json_t *smg_key_json(const struct smg_key *k, const struct smg_scenario *s)
     double number = 0;
     int index = 0;
 
-    if (k->given != 0) {
+    if (k->given != 0 && (k->filler == 0 || *((const char *)s + k->filler) != '\0')) {
         memcpy(&index, (const char *)s + k->given, sizeof(index));
         if (!index) {
             return json_null();

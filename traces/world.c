@@ -144,8 +144,14 @@ static int make_instances(struct smg_world *w, struct smg_diag *diag)
 
 static int load_hardware(struct smg_world *w, struct smg_diag *diag)
 {
-    int status = smg_gpu_load(w->scenario.prefill.gpu, &w->prefill_gpu, diag);
+    int status = smg_instance_apply(&w->scenario.prefill, diag);
 
+    if (status == SMG_OK) {
+        status = smg_instance_apply(&w->scenario.decode, diag);
+    }
+    if (status == SMG_OK) {
+        status = smg_gpu_load(w->scenario.prefill.gpu, &w->prefill_gpu, diag);
+    }
     if (status == SMG_OK) {
         status = smg_gpu_load(w->scenario.decode.gpu, &w->decode_gpu, diag);
     }

@@ -19,13 +19,28 @@ int smg_gpu_load(const char *name_or_path, struct smg_gpu *out, struct smg_diag 
 int smg_nic_load(const char *name_or_path, struct smg_nic *out, struct smg_diag *diag);
 int smg_host_load(const char *name_or_path, struct smg_host *out, struct smg_diag *diag);
 
+/* What an instance type stands for. */
+struct smg_instance {
+    char name[SMG_NAME_MAX];
+    char gpu[SMG_PATH_MAX];
+    uint32_t gpus_per_node;
+    double link_gbps;
+    uint32_t vcpus;
+    double host_memory_gib;
+};
+int smg_instance_load(const char *name_or_path, struct smg_instance *out, struct smg_diag *diag);
+/* Fills what the pool's instance type says and the scenario does not give; then every key counts as given. */
+int smg_instance_apply(struct smg_pool_config *p, struct smg_diag *diag);
+/* True when an instance type is named but every key it stands for is given. */
+int smg_instance_idle(const struct smg_pool_config *p);
+
 /* Reads a request trace: the first limit requests of the file (0: all), arrivals divided by speedup and shifted so that the
  * first is at 0, sorted stably by arrival. hit: share of each prompt that is cached; Mooncake rows with hash ids derive it from
  * the ids already seen instead. *out is malloc'ed. On success diag may hold a note: what was left out or assumed. */
 int smg_trace_load(const char *path, enum smg_trace_format format, uint32_t limit, double speedup, double hit,
                    struct smg_request_spec **out, uint32_t *n_out, struct smg_diag *diag);
 
-/* Names of built-in things of a kind ("models", "gpus", "nics", "hosts", "workloads", "lengths"), sorted, NULL-terminated; free
+/* Names of built-in things of a kind ("models", "gpus", "nics", "hosts", "instances", "workloads", "lengths"), sorted, NULL-terminated; free
  * with smg_names_free. */
 int smg_names_list(const char *kind, char ***out);
 void smg_names_free(char **names);
