@@ -356,9 +356,8 @@ static const struct {
     {"{" BASE ", \"layer_types\": [\"full_attention\"]}",
      "key 'layer_types': expected a list of 4, one entry per layer, found a list of 1"},
     {"{" BASE ", \"layer_types\": [\"full_attention\", \"linear_attention\", \"a\", \"b\"]}",
-     "key 'layer_types': layer 1: expected full_attention or sliding_attention, found '\"linear_attention\"': others keep no K "
-     "and "
-     "V per token"},
+     "key 'layer_types[1]': expected full_attention or sliding_attention (no other layer is modelled), found "
+     "'\"linear_attention\"'"},
     {"{" BASE ", \"sliding_window_pattern\": 2, \"layer_types\": [\"sliding_attention\", \"sliding_attention\", "
      "\"sliding_attention\", \"full_attention\"]}",
      "key 'sliding_window': expected an integer in [1, 1073741824], found nothing"},

@@ -136,7 +136,7 @@ static int read_number(const struct entry *e, const json_t *value, void *out)
         memcpy((char *)out + f->offset, whole ? (void *)&count : (void *)&number, whole ? sizeof(count) : sizeof(number));
         return SMG_OK;
     }
-    snprintf(expected, sizeof(expected), "%s%s in [%.10g, %.10g]%s%s", f->zero ? "0 or " : "", whole ? "an integer" : "a number",
+    snprintf(expected, sizeof(expected), "%s%s in [%g, %g]%s%s", f->zero ? "0 or " : "", whole ? "an integer" : "a number",
              f->lo, f->hi, strcmp(f->unit, "1") != 0 ? " " : "", strcmp(f->unit, "1") != 0 ? f->unit : "");
     return unexpected(e, ".value", expected, value, "");
 }

@@ -2,36 +2,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "traces/json_found.h"
 #include "traces/model_config.h"
-#include "traces/text.h"
 
 #define WINDOW_MAX (1u << 30)
 
-static int unsupported_type(const struct smg_config *c, uint32_t layer, const json_t *value)
-{
-    char found[SMG_FOUND_MAX];
-
-    return smg_diag_set(c->diag, SMG_ERR_UNSUPPORTED,
-                        "%s: key 'layer_types': layer %u: expected full_attention or sliding_attention, found %s: others keep no "
-                        "K and V per token",
-                        c->path, layer, smg_json_found(value, found));
-}
-
 static int slide_by_type(const struct smg_config *c, const json_t *types, struct smg_model *m)
 {
-    char expected[48];
+    char what[48];
     const char *text;
     uint32_t layer;
 
     if (!json_is_array(types) || json_array_size(types) != m->layers) {
-        snprintf(expected, sizeof(expected), "a list of %u, one entry per layer", m->layers);
-        return smg_config_unexpected(c, "layer_types", expected, types);
+        snprintf(what, sizeof(what), "a list of %u, one entry per layer", m->layers);
+        return smg_config_unexpected(c, "layer_types", what, types);
     }
     for (layer = 0; layer < m->layers; layer++) {
         text = json_string_value(json_array_get(types, layer));
         if (text == NULL || (strcmp(text, "full_attention") != 0 && strcmp(text, "sliding_attention") != 0)) {
-            return unsupported_type(c, layer, json_array_get(types, layer));
+            snprintf(what, sizeof(what), "layer_types[%u]", layer);
+            return smg_config_unexpected(c, what, "full_attention or sliding_attention (no other layer is modelled)",
+                                         json_array_get(types, layer));
         }
         m->sliding[layer] = text[0] == 's';
     }
