@@ -25,7 +25,8 @@ const struct smg_command smg_commands[] = {
      "selections of a scenario -> importance FILE (Eq. 1); look at such files; record selections",
      "set output requests steps record merge inspect check heatmap quiet", 0, 2, smg_cmd_profile},
     {"list", "KIND",
-     "what is built in: models, gpus, nics, hosts, workloads, lengths, schemes, rankings, selectors, engines, keys", "", 1, 1,
+     "what is built in: models, gpus, nics, hosts, instances, workloads, lengths, schemes, rankings, selectors, engines, keys", "", 1,
+     1,
      smg_cmd_list},
     {"doctor", "", "what this machine offers, and what is missing for what", "", 0, 0, smg_cmd_doctor},
     {NULL, NULL, NULL, NULL, 0, 0, NULL}};

@@ -259,7 +259,8 @@ static void warn(const struct smg_world *w)
         fprintf(stderr, "smartgen: warning: %u of %u prompts are longer than the model's %u positions\n", w->over_length,
                 w->n_requests, m->max_positions);
     if (m->quantized_weights)
-        fprintf(stderr, "smartgen: warning: model %s has quantised weights: they are counted with 16 bits each, K and V with %u\n",
+        fprintf(stderr,
+                "smartgen: warning: model %s has quantised weights: they are counted with 16 bits each, K and V with %u\n",
                 m->name, 8 * m->value_bytes);
     if (m->value_bytes > 2)
         fprintf(stderr, "smartgen: warning: model %s states float32: K and V are counted with 32 bits; most engines serve 16\n",
