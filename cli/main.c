@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <gsl/gsl_errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -64,24 +63,12 @@ static int unknown(const char *word)
     return SMG_EXIT_USAGE;
 }
 
-/* libinfinipath, which libfabric may load, catches these before main and answers with exit(1): a crash would look like a failed
- * run, and SIGTERM inside libfabric would wait for its locks for ever. */
-static void own_signals(void)
-{
-    static const int caught[] = {SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGILL, SIGABRT};
-
-    for (size_t i = 0; i < sizeof caught / sizeof caught[0]; i++)
-        if (signal(caught[i], SIG_DFL) == SIG_IGN)
-            signal(caught[i], SIG_IGN);
-}
-
 int main(int argc, char **argv)
 {
     const struct smg_command *c;
     struct smg_args args;
     int wants_help = 0, code;
 
-    own_signals();
     gsl_set_error_handler_off(); /* GSL's default is to abort */
     if (argc < 2) {
         help(stderr);

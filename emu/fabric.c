@@ -56,6 +56,11 @@ const char *smg_queue_name(uint16_t queue)
 
 /* ---- Open and close ---- */
 
+int smg_fabric_load(const struct smg_fabric_type *type, struct smg_diag *diag)
+{
+    return type->load ? type->load(diag) : SMG_OK;
+}
+
 int smg_fabric_open(const struct smg_fabric_type *type, const struct smg_fabric_config *config, struct smg_fabric **out,
                     struct smg_diag *diag)
 {
@@ -63,7 +68,10 @@ int smg_fabric_open(const struct smg_fabric_type *type, const struct smg_fabric_
     struct smg_fabric *f;
     c.node = c.node ? c.node : "127.0.0.1";
     c.max_outstanding = c.max_outstanding ? c.max_outstanding : DEFAULT_MAX_OUTSTANDING;
-    int status = type->open(&c, &f, diag);
+    int status = smg_fabric_load(type, diag);
+    if (!status) {
+        status = type->open(&c, &f, diag);
+    }
     if (status) {
         return status;
     }

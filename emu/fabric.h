@@ -117,6 +117,9 @@ const struct smg_fabric_type *smg_fabric_find(const char *name);
 const char *smg_fabric_type_name(const struct smg_fabric_type *type);
 const char *smg_fabric_type_doc(const struct smg_fabric_type *type);
 
+/* Loads what the backend needs from this machine; smg_fabric_open() does it too. Worth a call before processes are forked: they
+ * share what is loaded. SMG_ERR_UNSUPPORTED: it is not there. */
+int smg_fabric_load(const struct smg_fabric_type *type, struct smg_diag *diag);
 /* Opens the device and listens. SMG_ERR_UNSUPPORTED: this machine offers no such provider or device. *out is set only on success;
  * the caller owns it. In all functions diag may be NULL. */
 int smg_fabric_open(const struct smg_fabric_type *type, const struct smg_fabric_config *config, struct smg_fabric **out,

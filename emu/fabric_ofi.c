@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "emu/fabric_port.h"
+#include "emu/ofi_library.h"
 
 #ifdef HAVE_LIBFABRIC
 
@@ -39,6 +40,13 @@ struct ofi_fabric {
     unsigned passes;
 };
 
+static const struct smg_ofi_library *lib; /* set by ofi_load(), which comes before everything else */
+
+static int ofi_load(struct smg_diag *diag)
+{
+    return smg_ofi_load(&lib, diag);
+}
+
 static struct ofi_fabric *ofi(struct smg_fabric *f)
 {
     return (struct ofi_fabric *)f;
@@ -47,14 +55,14 @@ static struct ofi_fabric *ofi(struct smg_fabric *f)
 /* ret: negative error number of libfabric. */
 static int fail(struct smg_diag *diag, int status, const char *what, long ret)
 {
-    return smg_fabric_fail(diag, status, "libfabric: %s: %s", what, fi_strerror((int)-ret));
+    return smg_fabric_fail(diag, status, "libfabric: %s: %s", what, lib->strerror((int)-ret));
 }
 
 /* ---- Open ---- */
 
 static struct fi_info *hints_create(const char *provider)
 {
-    struct fi_info *h = fi_allocinfo();
+    struct fi_info *h = lib->dupinfo(NULL);
     if (!h) {
         return NULL;
     }
@@ -65,7 +73,7 @@ static struct fi_info *hints_create(const char *provider)
     h->domain_attr->mr_mode = KNOWN_MR_MODE; /* what we can serve, not what we want */
     h->domain_attr->threading = FI_THREAD_DOMAIN;
     if (!h->fabric_attr->prov_name) {
-        fi_freeinfo(h);
+        lib->freeinfo(h);
         return NULL;
     }
     return h;
@@ -78,12 +86,12 @@ static int find_provider(struct ofi_fabric *o, const struct smg_fabric_config *c
     if (!hints) {
         return smg_fabric_fail(diag, SMG_ERR_NOMEM, "libfabric: out of memory for fi_info");
     }
-    int ret = fi_getinfo(API_VERSION, config->node, "0", FI_SOURCE, hints, &o->info);
-    fi_freeinfo(hints);
+    int ret = lib->getinfo(API_VERSION, config->node, "0", FI_SOURCE, hints, &o->info);
+    lib->freeinfo(hints);
     if (ret) {
         return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED,
                                "libfabric: fi_getinfo: no provider '%s' with message endpoints on %s: %s", provider, config->node,
-                               fi_strerror(-ret));
+                               lib->strerror(-ret));
     }
     return SMG_OK;
 }
@@ -108,7 +116,7 @@ static int open_queues(struct ofi_fabric *o, struct smg_diag *diag)
 {
     struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
     struct fi_cq_attr cq_attr = {.size = CQ_ENTRIES, .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
-    int ret = fi_fabric(o->info->fabric_attr, &o->fabric, NULL);
+    int ret = lib->fabric(o->info->fabric_attr, &o->fabric, NULL);
     if (ret) {
         return fail(diag, SMG_ERR_IO, "fi_fabric", ret);
     }
@@ -163,7 +171,7 @@ static void ofi_release(struct ofi_fabric *o)
     close_fid(o->eq ? &o->eq->fid : NULL);
     close_fid(o->fabric ? &o->fabric->fid : NULL);
     if (o->info) {
-        fi_freeinfo(o->info);
+        lib->freeinfo(o->info);
     }
     free(o);
 }
@@ -264,7 +272,7 @@ static int ofi_connect(struct smg_qp *qp, const struct smg_fabric_address *addre
     int ret = fi_connect(qp->impl, address->data, hello, sizeof(hello));
     if (ret) {
         return smg_fabric_fail(diag, SMG_ERR_LOST, "libfabric: fi_connect to peer %u %s: %s", qp->peer->instance,
-                               smg_queue_name(qp->queue), fi_strerror(-ret));
+                               smg_queue_name(qp->queue), lib->strerror(-ret));
     }
     return SMG_OK;
 }
@@ -315,7 +323,7 @@ static int read_event_error(struct ofi_fabric *o, struct smg_diag *diag)
         smg_port_down(e.fid->context, e.err);
         return SMG_OK;
     }
-    return smg_fabric_fail(diag, SMG_ERR_IO, "libfabric: event queue: %s", fi_strerror(e.err));
+    return smg_fabric_fail(diag, SMG_ERR_IO, "libfabric: event queue: %s", lib->strerror(e.err));
 }
 
 /* Handles one event; *more_out = 0: there was none. */
@@ -338,7 +346,7 @@ static int read_event(struct ofi_fabric *o, int *more_out, struct smg_diag *diag
     size_t n_data = (size_t)ret > sizeof(buffer.entry) ? (size_t)ret - sizeof(buffer.entry) : 0;
     if (event == FI_CONNREQ) {
         status = answer_request(o, buffer.entry.info, buffer.entry.data, n_data, diag);
-        fi_freeinfo(buffer.entry.info);
+        lib->freeinfo(buffer.entry.info);
     } else if (event == FI_CONNECTED) {
         greet(buffer.entry.fid->context, buffer.entry.data, n_data);
     } else if (event == FI_SHUTDOWN) {
@@ -364,7 +372,7 @@ static int read_failure(struct ofi_fabric *o, struct smg_sink *sink, struct smg_
         return ret == -FI_EAGAIN ? SMG_OK : fail(diag, SMG_ERR_IO, "fi_cq_readerr", ret);
     }
     if (!e.op_context) {
-        return smg_fabric_fail(diag, SMG_ERR_IO, "libfabric: completion queue: %s", fi_strerror(e.err));
+        return smg_fabric_fail(diag, SMG_ERR_IO, "libfabric: completion queue: %s", lib->strerror(e.err));
     }
     int status = e.err == FI_ETRUNC ? SMG_ERR_CAPACITY : e.err == FI_EFAULT || e.err == FI_EINVAL ? SMG_ERR_IO : SMG_ERR_LOST;
     smg_port_complete(e.op_context, status, e.err, e.len, sink);
@@ -473,7 +481,7 @@ static int ofi_post(struct smg_qp *qp, const struct smg_work *work, struct smg_d
     }
     if (ret) {
         return smg_fabric_fail(diag, SMG_ERR_IO, "libfabric: post to peer %u %s: %s", qp->peer->instance,
-                               smg_queue_name(qp->queue), fi_strerror((int)-ret));
+                               smg_queue_name(qp->queue), lib->strerror((int)-ret));
     }
     return SMG_OK;
 }
@@ -487,7 +495,7 @@ static int ofi_register(struct smg_mr *mr, struct smg_diag *diag)
     uint64_t access = FI_SEND | FI_RECV | FI_WRITE | FI_REMOTE_WRITE;
     int ret = fi_mr_reg(o->domain, mr->base, mr->bytes, access, 0, o->next_key, 0, &fid, NULL);
     if (ret) {
-        return smg_fabric_fail(diag, SMG_ERR_IO, "libfabric: fi_mr_reg of %zu bytes: %s", mr->bytes, fi_strerror(-ret));
+        return smg_fabric_fail(diag, SMG_ERR_IO, "libfabric: fi_mr_reg of %zu bytes: %s", mr->bytes, lib->strerror(-ret));
     }
     o->next_key++;
     mr->impl = fid;
@@ -505,12 +513,13 @@ static void ofi_deregister(struct smg_mr *mr)
 
 static const char *ofi_cause(int cause)
 {
-    return fi_strerror(cause);
+    return lib->strerror(cause);
 }
 
 const struct smg_fabric_type smg_fabric_ofi = {
     .name = "ofi",
     .doc = "libfabric message endpoints; provider tcp unless another is named",
+    .load = ofi_load,
     .open = ofi_open,
     .close = ofi_close,
     .connect = ofi_connect,

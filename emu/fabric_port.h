@@ -96,10 +96,12 @@ struct smg_sink {
     size_t cap, n;
 };
 
-/* All entries are filled; all run on the owner's thread except wake. */
+/* All entries but load are filled; all run on the owner's thread except wake. */
 struct smg_fabric_type {
     const char *name;
     const char *doc;
+    /* Loads the libraries the backend needs; called before open, any number of times. NULL: they are linked. */
+    int (*load)(struct smg_diag *diag);
     /* Allocates the backend's fabric, listens, fills limits and address. */
     int (*open)(const struct smg_fabric_config *config, struct smg_fabric **out, struct smg_diag *diag);
     /* Releases everything, queue pairs included. */

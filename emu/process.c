@@ -745,6 +745,7 @@ static int check_world(const struct smg_world *w, struct smg_diag *diag)
 int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records,
                 struct smg_run_stats *stats, struct smg_diag *diag)
 {
+    const struct smg_fabric_type *type = smg_fabric_find(config->fabric);
     struct child_arg arg = {w, config, NULL};
     struct smg_harness h;
     struct smg_process p;
@@ -754,6 +755,8 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     memset(records, 0, sizeof *records);
     memset(stats, 0, sizeof *stats);
     memset(&theirs, 0, sizeof theirs);
+    if (!status && type)
+        status = smg_fabric_load(type, diag); /* before the fork, so that it is loaded once */
     if (!status)
         status = smg_run_stats_init(stats, w->n_requests);
     if (!status && w->scenario.emu.link == SMG_LINK_SHAPED)

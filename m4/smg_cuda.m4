@@ -27,6 +27,7 @@ AC_DEFUN([SMG_CUDA], [
                    smg_why_cuda="nvcc $smg_cuda_version"],
               [smg_why_cuda="nvcc $smg_cuda_version runs, but cuda_runtime.h is not in $smg_cuda_root/include"])
     ])
+    AS_IF([test "x$smg_have_cuda" = xyes], [AC_DEFINE_UNQUOTED([SMG_CUDA_VERSION], ["$smg_cuda_version"], [Version of nvcc.])])
     AC_SUBST([CUDA_CPPFLAGS])
     SMG_DEP_DONE([cuda], [HAVE_CUDA])
 ])

@@ -14,6 +14,8 @@ AC_DEFUN([SMG_SIMGRID], [
             CPPFLAGS=$smg_save_CPPFLAGS
         ], [smg_why_simgrid="pkg-config knows no simgrid >= 3.32 (libsimgrid-dev)"])
     ])
-    AS_IF([test "x$smg_have_simgrid" != xyes], [SIMGRID_CFLAGS= SIMGRID_LIBS=])
+    AS_IF([test "x$smg_have_simgrid" = xyes],
+        [AC_DEFINE_UNQUOTED([SMG_SIMGRID_VERSION], ["$smg_why_simgrid"], [Version of SimGrid at build time.])],
+        [SIMGRID_CFLAGS= SIMGRID_LIBS=])
     SMG_DEP_DONE([simgrid], [HAVE_SIMGRID])
 ])

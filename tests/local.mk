@@ -32,6 +32,7 @@ SMG_UNIT_TESTS += tests/test_experiments_outdir
 SMG_UNIT_TESTS += tests/test_experiments_log
 SMG_UNIT_TESTS += tests/test_experiments_decisions
 SMG_UNIT_TESTS += tests/test_fabric
+SMG_UNIT_TESTS += tests/test_ofi_library
 SMG_UNIT_TESTS += tests/test_core_split
 SMG_UNIT_TESTS += tests/test_core_scheme
 SMG_UNIT_TESTS += tests/test_core_rank
