@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cli/cli.h"
+#include "cli/plan_words.h"
 #include "core/plan.h"
 #include "core/scheme.h"
 #include "traces/world.h"
@@ -47,21 +48,100 @@ static int print_json(const struct smg_world *w, const struct smg_plan *p)
     return bad;
 }
 
-static void percent(const char *name, double share)
+/* ---- Table: a name, the number for people, the exact one, a remark ---- */
+
+static void row(const char *name, const char *human, const char *exact, const char *remark)
 {
-    if (isnan(share))
-        printf("  %-30s -\n", name);
-    else
-        printf("  %-30s %.1f %%%s\n", name, 100 * share, share >= 1 ? "  (overloaded)" : "");
+    printf("  %-24s %12s", name, human);
+    if (exact[0] || remark[0])
+        printf("  %20s", exact);
+    printf("%s%s\n", remark[0] ? "  " : "", remark);
 }
 
-static void print_on_demand(const struct smg_plan *p)
+static void row_bytes(const char *name, uint64_t bytes, const char *remark)
 {
+    char human[32], exact[32];
+
+    smg_plan_bytes((double)bytes, human, sizeof human);
+    snprintf(exact, sizeof exact, "%llu B", (unsigned long long)bytes);
+    row(name, human, exact, remark);
+}
+
+static void row_seconds(const char *name, double seconds, const char *remark)
+{
+    char human[32], exact[32] = "";
+
+    smg_plan_seconds(seconds, human, sizeof human);
+    if (isfinite(seconds))
+        snprintf(exact, sizeof exact, "%.9g s", seconds);
+    row(name, human, exact, remark);
+}
+
+static void row_count(const char *name, uint32_t n, const char *remark)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%u", n);
+    row(name, text, "", remark);
+}
+
+static void row_share(const char *name, double share, const char *remark)
+{
+    char text[32] = "-", exact[32] = "";
+
+    if (isfinite(share)) {
+        snprintf(text, sizeof text, "%.1f %%", 100 * share);
+        snprintf(exact, sizeof exact, "%.9g", share);
+    }
+    row(name, text, exact, remark);
+}
+
+static void print_request(const struct smg_world *w, const struct smg_plan *p)
+{
+    const struct smg_budget_result *b = &p->budget;
+    char remark[96];
+
+    printf("\nModel and prompt\n");
+    row("model", w->model.name, "", "");
+    row_count("prompt tokens", p->prompt_tokens, "mean of the workload");
+    row_count("output tokens", p->output_tokens, "");
+    row_bytes("KV per token", p->kv_bytes_per_token, "");
+    row_bytes("KV of the prompt", b->kv_bytes, "");
+    row_bytes("selector metadata", b->metadata_bytes, "");
+
+    printf("\nWindow: what fits behind prefill\n");
+    row_seconds("prefill Tp", b->tp_s, "");
+    snprintf(remark, sizeof remark, "%u in transition share the decode link", p->sharers);
+    row_seconds("full transfer Tt", b->tt_s, remark);
+    row_seconds("window Tp (L-1)/L", b->window_s, "");
+    snprintf(remark, sizeof remark, "of %u; Eq. 2 before clipping: %u", b->total_blocks, b->kr_raw);
+    row_count("Kr blocks", b->kr_blocks, remark);
+    row("mode", mode(p), "", "");
+}
+
+static void print_paths(const struct smg_plan *p)
+{
+    double kv = (double)p->budget.kv_bytes;
+    char remark[64];
+
+    printf("\nBytes of a request, by path\n");
+    row_bytes("metadata", p->budget.metadata_bytes, "");
+    snprintf(remark, sizeof remark, "%.1f %% of the KV: the Kr set", 100 * (double)p->proactive_bytes / kv);
+    row_bytes("pushed (proactive)", p->proactive_bytes, remark);
+    snprintf(remark, sizeof remark, "ratio %.3f", p->on_demand_ratio);
     if (p->evicts)
-        printf("  %-30s none: absent entries are left out\n", "on demand");
+        row("on demand", "none", "", "absent entries are left out");
     else
-        printf("  %-30s %.4g MB, ratio %.3f\n", "on demand, first step", (double)p->on_demand_bytes_step * 1e-6,
-               p->on_demand_ratio);
+        row_bytes("on demand, first step", p->on_demand_bytes_step, remark);
+    row_bytes("speculative, in all", p->speculative_bytes, "");
+}
+
+static void print_latencies(const struct smg_plan *p)
+{
+    printf("\nLatency, closed form (decode batch %u)\n", p->batch);
+    row_seconds("TTFT", p->ttft_s, "from arrival, nothing queued");
+    row_seconds("TTST", p->ttst_s, "second token, after the first");
+    row_seconds("TBT", p->tbt_s, "");
 }
 
 /* fmax passes over NAN. */
@@ -70,42 +150,47 @@ static double busiest(const struct smg_plan *p)
     return fmax(fmax(p->prefill_gpu, p->prefill_link), fmax(p->decode_link, p->decode_lane));
 }
 
-static void memory(const char *name, double share, int too_large)
+static const char *load(double share)
 {
-    printf("  %-30s %.1f %% of an instance's%s\n", name, 100 * share,
-           share > 1 && !too_large ? "  (fewer will run together)" : "");
-    if (too_large)
-        printf("  one request needs more than the %s of an instance: requests will fail\n", name);
+    return share >= 1 ? "overloaded" : "";
+}
+
+static const char *room(double share, int too_large)
+{
+    return share > 1 && !too_large ? "fewer will run together" : "";
+}
+
+static void print_pools(const struct smg_plan *p)
+{
+    printf("\nPools: utilisation%s\n", isnan(p->prefill_gpu) ? " (none: a batch has no rate)" : "");
+    row_share("prefill GPU", p->prefill_gpu, load(p->prefill_gpu));
+    row_share("prefill link", p->prefill_link, load(p->prefill_link));
+    row_share("decode link", p->decode_link, load(p->decode_link));
+    row_share("decode lane", p->decode_lane, load(p->decode_lane));
+    if (busiest(p) >= 0.8)
+        printf("  warning: a utilisation is at 80 %% or above: queueing makes the closed form too low\n");
+
+    printf("\nMemory of an instance\n");
+    row_share("decode memory", p->decode_memory, room(p->decode_memory, p->decode_too_large));
+    row_share("prefill memory", p->prefill_memory, room(p->prefill_memory, p->prefill_too_large));
+    if (p->decode_too_large)
+        printf("  one request needs more than the decode memory of an instance: requests will fail\n");
+    if (p->prefill_too_large)
+        printf("  one request needs more than the prefill memory of an instance: requests will fail\n");
 }
 
 static void print_table(const struct smg_world *w, const struct smg_plan *p)
 {
-    const struct smg_budget_result *b = &p->budget;
-
     printf("%s, scheme %s, %u requests of about %u + %u tokens, %u prefill and %u decode instances\n", w->model.name,
            w->scheme->name, w->n_requests, p->prompt_tokens, p->output_tokens, w->prefill_instances, w->decode_instances);
-    printf("  %-30s %.4g s\n", "prefill Tp", b->tp_s);
-    printf("  %-30s %.4g s  (%u in transition share the decode link)\n", "full transfer Tt", b->tt_s, p->sharers);
-    printf("  %-30s %.4g s\n", "window Tp (L-1)/L", b->window_s);
-    printf("  %-30s %u of %u  (Eq. 2 before clipping: %u), mode %s\n", "Kr blocks", b->kr_blocks, b->total_blocks, b->kr_raw,
-           mode(p));
-    printf("  %-30s %.4g MB of KV, %.4g MB metadata\n", "per request", (double)b->kv_bytes * 1e-6,
-           (double)b->metadata_bytes * 1e-6);
-    printf("  %-30s %.4g MB\n", "pushed (Kr set)", (double)p->proactive_bytes * 1e-6);
-    print_on_demand(p);
-    printf("  %-30s %.4g MB\n", "speculative, in all", (double)p->speculative_bytes * 1e-6);
-    printf("  %-30s TTFT %.4g s, TTST %.4g s, TBT %.4g s  (decode batch %u)\n", "closed form", p->ttft_s, p->ttst_s, p->tbt_s,
-           p->batch);
-    percent("prefill GPU utilisation", p->prefill_gpu);
-    percent("prefill link utilisation", p->prefill_link);
-    percent("decode link utilisation", p->decode_link);
-    percent("decode lane utilisation", p->decode_lane);
-    if (busiest(p) >= 0.8)
-        printf("  warning: a utilisation is at 80 %% or above: queueing makes the closed form too low\n");
-    memory("decode memory", p->decode_memory, p->decode_too_large);
-    memory("prefill memory", p->prefill_memory, p->prefill_too_large);
+    print_request(w, p);
+    print_paths(p);
+    print_latencies(p);
+    print_pools(p);
+    printf("\n");
     if (w->synthetic_importance || w->synthetic_workload)
-        printf("  synthetic:%s%s\n", w->synthetic_importance ? " importance" : "", w->synthetic_workload ? " workload" : "");
+        printf("synthetic:%s%s\n", w->synthetic_importance ? " importance" : "", w->synthetic_workload ? " workload" : "");
+    smg_plan_conclude(w, p, stdout);
 }
 
 int smg_cmd_plan(const struct smg_args *a)

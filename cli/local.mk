@@ -15,4 +15,6 @@ smartgen_SOURCES = \
 	cli/interrupt.h \
 	cli/main.c \
 	cli/options.c \
+	cli/plan_words.c \
+	cli/plan_words.h \
 	cli/smartgen.h
