@@ -20,7 +20,7 @@ struct smg_args {
     const char *role, *fabric, *device;
     unsigned long jobs;
     double timeout_s;
-    int json, quiet, timeline;
+    int json, quiet, progress, timeline;
     int merge, inspect, check, heatmap;
     const char *record;
     uint32_t requests, steps;    /* 0: the command's default */
@@ -29,28 +29,56 @@ struct smg_args {
 };
 
 struct smg_option {
-    const char *name;            /* long name without dashes */
+    const char *name;            /* long name without dashes; "": doc is the heading of those that follow */
     char letter;                 /* 0: none */
-    const char *value;           /* name of the value in the help, NULL: a switch */
+    const char *value;           /* what the value is, a word of smg_words() or of the help only; NULL: a switch */
     const char *doc;
 };
 
 struct smg_command {
     const char *name;
-    const char *usage;           /* operands, for the help */
+    const char *usage;           /* operands; words in capitals say what they are, others are meant literally */
     const char *doc;             /* one sentence */
     const char *options;         /* long names this command takes, separated by blanks */
     size_t min_operands, max_operands;
     int (*run)(const struct smg_args *a);
 };
 
-/* All commands, NULL name at the end. */
+/* All commands, NULL name at the end; those that only the build and the completion call are not among them. */
 extern const struct smg_command smg_commands[];
+/* NULL: none. */
 const struct smg_command *smg_command_find(const char *name);
+/* Says on standard error that there is no such command, and which is near; returns SMG_EXIT_USAGE. */
+int smg_command_unknown(const char *word);
+
+/* All options in the order of the help, NULL name at the end. */
+extern const struct smg_option smg_options[];
+int smg_command_takes(const struct smg_command *c, const struct smg_option *o);
 
 /* Parses argv after the command's name. SMG_ERR_INVALID: message printed. *help: --help was asked for. */
 int smg_args_parse(const struct smg_command *c, int argc, char **argv, struct smg_args *out, int *help);
+/* Help of one command, and of the program. */
 void smg_command_help(const struct smg_command *c, FILE *f);
+void smg_help(FILE *f);
+/* The i-th example of a command: what to type, and *why_out. NULL: there is none. */
+const char *smg_example(const char *command, size_t i, const char **why_out);
+
+/* ---- Words to choose from, taken from the tables that decide them ---- */
+
+enum { SMG_WORDS_MAX = 128 };
+/* Fills out[SMG_WORDS_MAX], NULL-terminated, with what a word in capitals (ENGINE, FABRIC, ROLE, KIND, ID, SHELL, COMMAND) stands for;
+ * returns how many, 0 when it cannot be listed (FILE, N). */
+size_t smg_words(const char *kind, const char **out);
+/* Calls each(arg, word) for every word of a usage: "[SCENARIO|FILE...]" has SCENARIO and FILE. */
+void smg_usage_words(const char *usage, void (*each)(void *arg, const char *word), void *arg);
+/* Kinds that `smartgen list` knows, NULL-terminated. */
+const char *const *smg_list_kinds(void);
+
+struct smg_key;
+/* Fills out[SMG_WORDS_MAX], NULL-terminated, with the values that a scenario key is limited to, or has beside numbers and files. */
+size_t smg_key_words(const struct smg_key *k, const char **out);
+/* The kind of `smartgen list` that names the key's values ("models"), NULL: none. *path_out: the value may be the path of a file. */
+const char *smg_key_names(const struct smg_key *k, int *path_out);
 
 /* Prints "smartgen: text" and returns the exit status that belongs to a status: input errors 2, others 1. */
 int smg_cli_fail(int status, const struct smg_diag *diag);
@@ -67,5 +95,10 @@ int smg_cmd_figures(const struct smg_args *a);
 int smg_cmd_list(const struct smg_args *a);
 int smg_cmd_doctor(const struct smg_args *a);
 int smg_cmd_profile(const struct smg_args *a);
+int smg_cmd_completion(const struct smg_args *a);
+int smg_cmd_help(const struct smg_args *a);
+int smg_cmd_man(const struct smg_args *a);
+void smg_completion_bash(FILE *f);
+void smg_completion_zsh(FILE *f);
 
 #endif

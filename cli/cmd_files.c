@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "core/stats.h"
 #include "experiments/figures.h"
 #include "experiments/report.h"
@@ -81,12 +81,6 @@ static int run_point(void *arg, const struct smg_scenario *s, struct smg_point_r
     return status;
 }
 
-static void show_progress(void *arg, size_t done, size_t total)
-{
-    (void)arg;
-    fprintf(stderr, "\rfigures: %zu of %zu points%s", done, total, done == total ? "\n" : "");
-}
-
 static int known_figure(const char *id)
 {
     for (const char *const *known = smg_figure_ids; *known; known++)
@@ -115,6 +109,7 @@ int smg_cmd_figures(const struct smg_args *a)
     const char *engine = a->engine ? a->engine : smg_engine_find("simgrid") ? "simgrid" : "native";
     struct smg_figure_job job = {run_point, (void *)(uintptr_t)engine, a->jobs, a->output ? a->output : "out", NULL, NULL};
     struct smg_diag diag = {""}, report = {""};
+    struct smg_progress progress;
     int status, reported;
 
     if (check_figures(a))
@@ -123,9 +118,11 @@ int smg_cmd_figures(const struct smg_args *a)
         fprintf(stderr, "smartgen figures: no engine '%s' in this program\n", engine);
         return SMG_EXIT_USAGE;
     }
-    if (!a->quiet && isatty(STDERR_FILENO))
-        job.progress = show_progress;
+    smg_progress_begin(&progress, a, "figures", "points", 0);
+    job.progress = smg_progress_points;
+    job.progress_arg = &progress;
     status = smg_figures_run(&job, a->operand, a->n_operands, &diag);
+    smg_progress_end(&progress);
     reported = smg_report_write(job.outdir, &report);
     if (status)
         return smg_cli_fail(status, &diag);

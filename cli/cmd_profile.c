@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "traces/importance_facts.h"
 #include "traces/importance_profile.h"
 #include "traces/selection_recording.h"
@@ -56,12 +56,6 @@ static int store(const struct smg_args *a, const struct profile *p)
 
 /* ---- Making ---- */
 
-static void progress(void *context, uint32_t done, uint32_t all)
-{
-    (void)context;
-    fprintf(stderr, "\r%u of %u requests%s", done, all, done == all ? "\n" : "");
-}
-
 /* The ranking of the scenario must not ask for a profile that is to be made. */
 static int load_world(const struct smg_args *a, struct smg_scenario *s, struct smg_world *w)
 {
@@ -70,7 +64,8 @@ static int load_world(const struct smg_args *a, struct smg_scenario *s, struct s
 
 static int make(const struct smg_args *a)
 {
-    struct smg_profile_plan plan = {a->requests ? a->requests : REQUESTS, a->steps ? a->steps : STEPS, NULL, NULL};
+    struct smg_profile_plan plan = {a->requests ? a->requests : REQUESTS, a->steps ? a->steps : STEPS, smg_progress_requests, NULL};
+    struct smg_progress progress;
     struct smg_diag diag = {""};
     struct smg_scenario s;
     struct smg_world w;
@@ -82,9 +77,10 @@ static int make(const struct smg_args *a)
     status = load_world(a, &s, &w);
     if (status)
         return status;
-    if (!a->quiet && isatty(STDERR_FILENO))
-        plan.progress = progress;
+    smg_progress_begin(&progress, a, "profile", "requests", 0);
+    plan.context = &progress;
     status = smg_profile_make(&w, &plan, &p.im, &p.info, &diag);
+    smg_progress_end(&progress);
     smg_world_free(&w);
     if (status)
         return smg_cli_fail(status, &diag);

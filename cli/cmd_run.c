@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "core/scheme.h"
 #include "core/stats.h"
 #include "emu/emu.h"
@@ -94,6 +95,9 @@ struct recorder {
     struct smg_log_writer log;
     struct smg_timeline *timeline;
     int active, logging;
+    struct smg_progress progress;
+    const struct smg_args *args;   /* emu: for the progress of the router */
+    const struct smg_world *world;
 };
 
 static int file_in(const struct recorder *rec, const char *name, char path[SMG_PATH_MAX])
@@ -254,12 +258,14 @@ static int simulate(const struct smg_args *a, const struct smg_world *w, const s
     if (rec.logging || rec.timeline)
         status = smg_recorder_observer(rec.logging ? &rec.log : NULL, rec.timeline, &observer);
     smg_interrupt_observer(&guard, &observer, &guarded);
+    smg_progress_observe(&rec.progress, a, "sim", w, &guarded);
     if (!status)
         status = smg_selection_create(w, &selection);
     if (!status)
         status = smg_sim_create(w, engine, selection, &guarded, &sim);
     if (!status)
         status = smg_sim_run(sim, &diag);
+    smg_progress_end(&rec.progress);
     if (sim && status != SMG_ERR_INTERRUPTED) {
         run.records = smg_sim_records(sim);
         run.stats = smg_sim_stats(sim);
@@ -320,6 +326,8 @@ static int observe(void *arg, uint16_t instance, struct smg_observer *out)
         log.arg = &rec->log;
     }
     smg_interrupt_observer(&rec->guard, &log, out);
+    if (instance == SMG_ROUTER)
+        smg_progress_observe(&rec->progress, rec->args, "emu", rec->world, out);
     return SMG_OK;
 }
 
@@ -387,7 +395,10 @@ static int emulate(const struct smg_args *a, const struct smg_world *w)
     config.observe = observe;
     config.observed = observed;
     config.arg = &rec;
+    rec.args = a;
+    rec.world = w;
     status = smg_emu_run(w, &config, &records, &stats, &diag);
+    smg_progress_end(&rec.progress);
     rec.logging = 0; /* each process has closed its own */
     if (!status && logs)
         status = join_logs(&rec, smg_world_instances(w), &diag);

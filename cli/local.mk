@@ -6,15 +6,44 @@ smartgen_LDADD = libsmgall.la
 smartgen_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 smartgen_SOURCES = \
 	cli/cli.h \
+	cli/cmd_doctor.c \
 	cli/cmd_files.c \
 	cli/cmd_info.c \
 	cli/cmd_plan.c \
 	cli/cmd_profile.c \
 	cli/cmd_run.c \
+	cli/completion.c \
+	cli/completion_zsh.c \
+	cli/help.c \
 	cli/interrupt.c \
 	cli/interrupt.h \
 	cli/main.c \
+	cli/man.c \
 	cli/options.c \
 	cli/plan_words.c \
 	cli/plan_words.h \
-	cli/smartgen.h
+	cli/progress.c \
+	cli/progress.h \
+	cli/smartgen.h \
+	cli/words.c
+
+# ---- Manual page and completion, made by the program itself from its tables; not when it cannot run here ----
+bashcompletiondir = $(datadir)/bash-completion/completions
+zshcompletiondir = $(datadir)/zsh/site-functions
+man1_MANS =
+nodist_bashcompletion_DATA =
+nodist_zshcompletion_DATA =
+if !SMG_CROSS_COMPILING
+man1_MANS += smartgen.1
+nodist_bashcompletion_DATA += completion/smartgen
+nodist_zshcompletion_DATA += completion/_smartgen
+endif
+CLEANFILES += smartgen.1 completion/smartgen completion/_smartgen
+
+SMG_MAKE_TEXT = $(AM_V_GEN)$(MKDIR_P) $(@D) && rm -f $@ $@.new && ./smartgen$(EXEEXT)
+smartgen.1: smartgen$(EXEEXT)
+	$(SMG_MAKE_TEXT) man >$@.new && mv $@.new $@
+completion/smartgen: smartgen$(EXEEXT)
+	$(SMG_MAKE_TEXT) completion bash >$@.new && mv $@.new $@
+completion/_smartgen: smartgen$(EXEEXT)
+	$(SMG_MAKE_TEXT) completion zsh >$@.new && mv $@.new $@

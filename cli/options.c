@@ -1,4 +1,4 @@
-/* One table of options for all commands: it parses and it prints the help. */
+/* One table of options for all commands: it parses, and help, man page and completion are made from it. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -8,54 +8,48 @@
 #include "traces/scenario.h"
 #include "traces/world.h"
 
-static const struct smg_option options[] = {
+const struct smg_option smg_options[] = {
+    {"", 0, NULL, "Input"},
     {"set", 's', "KEY=VALUE", "set a scenario key, after the file; may be repeated"},
-    {"output", 'o', "DIR", "what to write: a record folder; figures: their folder (default out); profile: a file"},
-    {"engine", 0, "NAME", "simulation engine: simgrid or native"},
-    {"timeline", 0, NULL, "write timeline.json (Chrome trace)"},
-    {"role", 0, "ROLE", "all: every instance on this host (the only role so far)"},
-    {"fabric", 0, "NAME", "transfer fabric: ofi"},
-    {"device", 0, "NAME", "device or provider of the fabric"},
+    {"", 0, NULL, "Run"},
+    {"engine", 0, "ENGINE", "simulation engine (default: the scenario's; figures: simgrid where it is built in)"},
+    {"role", 0, "ROLE", "which instances run here (default all: every one on this host)"},
+    {"fabric", 0, "FABRIC", "transfer fabric (default ofi)"},
+    {"device", 0, "NAME", "device or provider of the fabric (default of ofi: tcp)"},
     {"timeout", 0, "SECONDS", "give up when nothing happens for so long (default 30)"},
     {"jobs", 'j', "N", "points simulated at the same time (default 1)"},
     {"requests", 0, "N", "profile: calibration requests of each length group (default 4); --record: requests (default all)"},
     {"steps", 0, "N", "profile: decode steps of each (default 24); --record: the longest output"},
+    {"", 0, NULL, "Instead of making an importance file"},
     {"record", 0, "FILE", "write the selections themselves, for selection.file"},
     {"merge", 0, NULL, "two importance files into one, -o FILE"},
     {"inspect", 0, NULL, "groups and temporal statistics of an importance file"},
     {"check", 0, NULL, "facts that published heat maps and numbers ask of an importance file, measured"},
     {"heatmap", 0, NULL, "CSV of frequency by layer and position, -o FILE"},
+    {"", 0, NULL, "Output"},
+    {"output", 'o', "DIR", "what to write: a record folder (default none); figures: their folder (default out); profile: a file"},
+    {"timeline", 0, NULL, "write timeline.json (Chrome trace)"},
     {"json", 0, NULL, "machine-readable output"},
+    {"progress", 0, NULL, "show progress also where standard error is no terminal, line by line (default: only on a terminal)"},
     {"quiet", 'q', NULL, "print nothing but errors"},
     {"help", 'h', NULL, "this text"},
     {NULL, 0, NULL, NULL}};
 
-static int takes(const struct smg_command *c, const char *name)
+int smg_command_takes(const struct smg_command *c, const struct smg_option *o)
 {
-    size_t n = strlen(name);
+    size_t n = strlen(o->name);
     const char *at = c->options;
 
-    if (!strcmp(name, "help"))
+    if (!n)
+        return 0;
+    if (!strcmp(o->name, "help"))
         return 1;
-    while ((at = strstr(at, name))) {
+    while ((at = strstr(at, o->name))) {
         if ((at == c->options || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return 1;
         at += n;
     }
     return 0;
-}
-
-void smg_command_help(const struct smg_command *c, FILE *f)
-{
-    fprintf(f, "usage: smartgen %s [OPTION...] %s\n%s\n\n", c->name, c->usage, c->doc);
-    for (const struct smg_option *o = options; o->name; o++) {
-        char left[64];
-        if (!takes(c, o->name))
-            continue;
-        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
-        fprintf(f, "  %c%c%s %-24s %s\n", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->letter ? "," : " ", left,
-                o->doc);
-    }
 }
 
 /* ---- Parsing ---- */
@@ -68,11 +62,11 @@ static int bad(const struct smg_command *c, const char *what, const char *word)
 
 static int bad_option(const struct smg_command *c, const char *word)
 {
-    const char *names[16] = {NULL}, *near;
+    const char *names[SMG_WORDS_MAX] = {NULL}, *near;
     size_t n = 0;
 
-    for (const struct smg_option *o = options; o->name; o++)
-        if (takes(c, o->name))
+    for (const struct smg_option *o = smg_options; o->name && n + 1 < SMG_WORDS_MAX; o++)
+        if (smg_command_takes(c, o))
             names[n++] = o->name;
     near = smg_nearest(word, names);
     if (!near)
@@ -88,8 +82,8 @@ static const struct smg_option *find(const struct smg_command *c, const char *wo
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
 
     *value = NULL;
-    for (const struct smg_option *o = options; o->name; o++) {
-        if (!takes(c, o->name))
+    for (const struct smg_option *o = smg_options; o->name; o++) {
+        if (!smg_command_takes(c, o))
             continue;
         if (word[1] != '-' && word[1] == o->letter && o->letter && (!word[2] || o->value)) {
             *value = word[2] ? word + 2 : NULL; /* -j2 */
@@ -142,7 +136,8 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
                      {"fabric", &a->fabric, NULL}, {"device", &a->device, NULL}, {"timeline", NULL, &a->timeline},
                      {"record", &a->record, NULL}, {"merge", NULL, &a->merge},   {"inspect", NULL, &a->inspect},
                      {"check", NULL, &a->check},   {"heatmap", NULL, &a->heatmap},
-                     {"json", NULL, &a->json},     {"quiet", NULL, &a->quiet},   {"help", NULL, help}};
+                     {"json", NULL, &a->json},     {"quiet", NULL, &a->quiet},   {"progress", NULL, &a->progress},
+                     {"help", NULL, help}};
         for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
             if (strcmp(o->name, plain[i].name))
                 continue;

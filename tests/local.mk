@@ -52,6 +52,7 @@ SMG_SCRIPT_TESTS = \
 	tests/check-includes.sh \
 	tests/check-nm.sh \
 	tests/check-sources.sh \
+	tests/e2e_comfort.sh \
 	tests/e2e_decisions.sh \
 	tests/e2e_emu.sh \
 	tests/e2e_errors.sh \
