@@ -755,7 +755,12 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     memset(records, 0, sizeof *records);
     memset(stats, 0, sizeof *stats);
     memset(&theirs, 0, sizeof theirs);
-    if (!status && type)
+    if (!status && !type) {
+        snprintf(diag->text, sizeof diag->text, "this program has no fabric '%.60s'%s", config->fabric,
+                 smg_fabric_types[0] ? "" : ": it was built without libfabric (libfabric-dev)");
+        status = SMG_ERR_UNSUPPORTED;
+    }
+    if (!status)
         status = smg_fabric_load(type, diag); /* before the fork, so that it is loaded once */
     if (!status)
         status = smg_run_stats_init(stats, w->n_requests);
