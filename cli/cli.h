@@ -66,8 +66,8 @@ const char *smg_example(const char *command, size_t i, const char **why_out);
 /* ---- Words to choose from, taken from the tables that decide them ---- */
 
 enum { SMG_WORDS_MAX = 128 };
-/* Fills out[SMG_WORDS_MAX], NULL-terminated, with what a word in capitals (ENGINE, FABRIC, ROLE, KIND, ID, SHELL, COMMAND) stands for;
- * returns how many, 0 when it cannot be listed (FILE, N). */
+/* Fills out[SMG_WORDS_MAX], NULL-terminated, with what a word in capitals (ENGINE, FABRIC, ROLE, KIND, ID, SHELL, COMMAND)
+ * stands for; returns how many, 0 when it cannot be listed (FILE, N). */
 size_t smg_words(const char *kind, const char **out);
 /* Calls each(arg, word) for every word of a usage: "[SCENARIO|FILE...]" has SCENARIO and FILE. */
 void smg_usage_words(const char *usage, void (*each)(void *arg, const char *word), void *arg);
@@ -75,9 +75,11 @@ void smg_usage_words(const char *usage, void (*each)(void *arg, const char *word
 const char *const *smg_list_kinds(void);
 
 struct smg_key;
-/* Fills out[SMG_WORDS_MAX], NULL-terminated, with the values that a scenario key is limited to, or has beside numbers and files. */
+/* Fills out[SMG_WORDS_MAX], NULL-terminated, with the values that a scenario key is limited to, or has beside numbers and
+ * files. */
 size_t smg_key_words(const struct smg_key *k, const char **out);
-/* The kind of `smartgen list` that names the key's values ("models"), NULL: none. *path_out: the value may be the path of a file. */
+/* The kind of `smartgen list` that names the key's values ("models"), NULL: none. *path_out: the value may be the path of a
+ * file. */
 const char *smg_key_names(const struct smg_key *k, int *path_out);
 
 /* Prints "smartgen: text" and returns the exit status that belongs to a status: input errors 2, others 1. */

@@ -1,4 +1,5 @@
-/* smartgen doctor: what this program and this machine offer, and what to install for what is missing. Never fails for an absence. */
+/* smartgen doctor: what this program and this machine offer, and what to install for what is missing. An absence is no failure.
+ */
 #include "config.h"
 
 #include <dirent.h>
@@ -29,8 +30,8 @@ struct fact {
     const char *group, *name;
     int there;
     char found[192];
-    const char *gains;           /* the command that needs it */
-    const char *remedy;          /* what to do when it is not there, NULL: nothing to do */
+    const char *gains;  /* the command that needs it */
+    const char *remedy; /* what to do when it is not there, NULL: nothing to do */
 };
 
 struct facts {

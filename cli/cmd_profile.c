@@ -64,7 +64,8 @@ static int load_world(const struct smg_args *a, struct smg_scenario *s, struct s
 
 static int make(const struct smg_args *a)
 {
-    struct smg_profile_plan plan = {a->requests ? a->requests : REQUESTS, a->steps ? a->steps : STEPS, smg_progress_requests, NULL};
+    struct smg_profile_plan plan = {a->requests ? a->requests : REQUESTS, a->steps ? a->steps : STEPS, smg_progress_requests,
+                                    NULL};
     struct smg_progress progress;
     struct smg_diag diag = {""};
     struct smg_scenario s;

@@ -96,7 +96,7 @@ struct recorder {
     struct smg_timeline *timeline;
     int active, logging;
     struct smg_progress progress;
-    const struct smg_args *args;   /* emu: for the progress of the router */
+    const struct smg_args *args; /* emu: for the progress of the router */
     const struct smg_world *world;
 };
 

@@ -117,8 +117,8 @@ static void put_keys(FILE *f)
 }
 
 static const char bash_functions[] =
-    "# _smartgen_add TYPED GIVEN STANDS WORD...: offers the words that begin with TYPED. GIVEN was typed before them in the same\n"
-    "# word, and of it readline has STANDS on the line already.\n"
+    "# _smartgen_add TYPED GIVEN STANDS WORD...: offers the words that begin with TYPED. GIVEN was typed before them in the\n"
+    "# same word, and of it readline has STANDS on the line already.\n"
     "_smartgen_add()\n"
     "{\n"
     "    local typed=$1 given=$2 stands=$3 word\n"
@@ -173,8 +173,8 @@ static const char bash_functions[] =
     "    done\n"
     "}\n"
     "\n"
-    "# The line is taken apart here, at blanks: readline also cuts at '=' (COMP_WORDBREAKS), so of a word with '=' it replaces only\n"
-    "# what follows the last one.\n"
+    "# The line is taken apart here, at blanks: readline also cuts at '=' (COMP_WORDBREAKS), so of a word with '=' it replaces\n"
+    "# only what follows the last one.\n"
     "_smartgen()\n"
     "{\n"
     "    local line=${COMP_LINE:0:COMP_POINT} typed before stands= value\n"
@@ -209,8 +209,9 @@ void smg_completion_bash(FILE *f)
 {
     const char *words[SMG_WORDS_MAX];
 
-    fprintf(f, "# bash completion of smartgen, made by `smartgen completion bash`. What can be typed is written as words; @file, @dir,\n"
-               "# @scenario, @key and @list:KIND stand for more; @value says that an option takes a value.\n\n");
+    fprintf(f,
+            "# bash completion of smartgen, made by `smartgen completion bash`. What can be typed is written as words; @file,\n"
+            "# @dir, @scenario, @key and @list:KIND stand for more; @value says that an option takes a value.\n\n");
     smg_words("COMMAND", words);
     fprintf(f, "_smartgen_commands='");
     put_words(words, f);

@@ -105,8 +105,8 @@ void smg_help(FILE *f)
             PACKAGE_VERSION);
     for (const struct smg_command *c = smg_commands; c->name; c++)
         fprintf(f, "  %-10s %-18s %s\n", c->name, c->usage, c->doc);
-    fprintf(f, "\n`smartgen COMMAND --help` tells more, with examples; `smartgen --version` what is built in. Scenario keys: `smartgen "
-               "list keys`.\nExit status: 0 done, 1 the run failed, 2 bad usage or input.\n");
+    fprintf(f, "\n`smartgen COMMAND --help` tells more, with examples; `smartgen --version` what is built in.\n"
+               "Scenario keys: `smartgen list keys`. Exit status: 0 done, 1 the run failed, 2 bad usage or input.\n");
 }
 
 int smg_cmd_help(const struct smg_args *a)

@@ -9,8 +9,8 @@
 
 const struct smg_command smg_commands[] = {
     {"plan", "[SCENARIO]", "closed-form numbers of a scenario, before anything runs", "set json", 0, 1, smg_cmd_plan},
-    {"sim", "[SCENARIO]", "simulate a scenario and write its record folder", "set output engine timeline progress quiet", 0,
-     1, smg_cmd_sim},
+    {"sim", "[SCENARIO]", "simulate a scenario and write its record folder", "set output engine timeline progress quiet", 0, 1,
+     smg_cmd_sim},
     {"emu", "[SCENARIO]", "run a scenario on the real transfer engine: one process per instance, real bytes",
      "set output role fabric device timeout progress quiet", 0, 1, smg_cmd_emu},
     {"replay", "DIR", "feed the recorded events of a run to the core again; its actions must be byte-equal", "quiet", 1, 1,

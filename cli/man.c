@@ -210,8 +210,9 @@ static void status(void)
 {
     section("EXIT STATUS");
     tagged("0", "Done.");
-    tagged("1", "The run failed: deadlock, a failed request, a broken conservation law, a failed verification, an interrupt. What "
-                "records there are have been written.");
+    tagged("1",
+           "The run failed: deadlock, a failed request, a broken conservation law, a failed verification, an interrupt. What "
+           "records there are have been written.");
     tagged("2", "Bad usage or input: one line says where, what, and what is near.");
 }
 
@@ -223,11 +224,13 @@ int smg_cmd_man(const struct smg_args *a)
     section("NAME");
     printf("smartgen \\- selective KV\\-cache transfer in disaggregated LLM inference, simulated and for real\n");
     section("SYNOPSIS");
-    printf("\\fBsmartgen\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]\n.br\n\\fBsmartgen\\fR \\fB\\-\\-version\\fR\n");
+    printf("\\fBsmartgen\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]\n.br\n\\fBsmartgen\\fR "
+           "\\fB\\-\\-version\\fR\n");
     section("DESCRIPTION");
     line("Between the prefill and the decode machines of a disaggregated LLM service the KV cache of every prompt must move. "
          "smartgen studies moving the important part early and the rest on demand or in the background: it predicts (plan), "
-         "simulates (sim) and really moves bytes (emu), all driven by the same agents. Long work shows its progress where standard "
+         "simulates (sim) and really moves bytes (emu), all driven by the same agents. Long work shows its progress where "
+         "standard "
          "error is a terminal. Ctrl-C ends a run between two events and leaves nothing half-written.");
     section("COMMANDS");
     for (const struct smg_command *c = smg_commands; c->name; c++)

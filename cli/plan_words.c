@@ -101,8 +101,9 @@ static void selective(const struct smg_world *w, const struct smg_plan *p, FILE 
         return;
     }
     if (p->budget.full) {
-        fprintf(f, "selective transfer is off: all of the KV fits behind prefill, so everything is pushed and full transfer does as "
-                   "well. ");
+        fprintf(f,
+                "selective transfer is off: all of the KV fits behind prefill, so everything is pushed and full transfer does as "
+                "well. ");
         return;
     }
     fprintf(f, "selective transfer is on: all of the KV needs %.3g times the window, so %.0f %% of it is pushed during prefill",
@@ -196,7 +197,9 @@ static void busiest(const struct smg_plan *p, FILE *f)
     const struct {
         const char *name;
         double share;
-    } pool[] = {{"prefill GPUs", p->prefill_gpu}, {"prefill links", p->prefill_link}, {"decode links", p->decode_link},
+    } pool[] = {{"prefill GPUs", p->prefill_gpu},
+                {"prefill links", p->prefill_link},
+                {"decode links", p->decode_link},
                 {"decode lanes", p->decode_lane}};
     size_t most = 0;
 

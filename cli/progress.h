@@ -1,5 +1,5 @@
-/* Progress of long work on standard error: one line on a terminal, rewritten at most four times a second and erased at the end; plain
- * lines on a pipe when --progress asks for them; nothing else. It has no effect on results. */
+/* Progress of long work on standard error: one line on a terminal, rewritten at most four times a second and erased at the end;
+ * plain lines on a pipe when --progress asks for them; nothing else. It has no effect on results. */
 #ifndef SMG_CLI_PROGRESS_H
 #define SMG_CLI_PROGRESS_H
 
@@ -12,14 +12,14 @@
 enum smg_progress_mode { SMG_PROGRESS_OFF, SMG_PROGRESS_LINE, SMG_PROGRESS_PLAIN };
 
 struct smg_progress {
-    const char *command, *unit;  /* "sim", "tokens" */
+    const char *command, *unit; /* "sim", "tokens" */
     uint64_t done, total;
-    double start_s, shown_s;     /* of a monotonic clock; shown_s: of the last update */
+    double start_s, shown_s; /* of a monotonic clock; shown_s: of the last update */
     enum smg_progress_mode mode;
-    int width;                   /* columns of the line on the terminal now */
+    int width; /* columns of the line on the terminal now */
     /* Of a run: */
     const struct smg_world *world;
-    uint32_t finished;           /* requests whose last token came */
+    uint32_t finished; /* requests whose last token came */
     struct smg_observer inner;
 };
 

@@ -33,8 +33,8 @@ static int loaded;
 static int refuse(struct smg_diag *diag, const char *why)
 {
     if (diag)
-        snprintf(diag->text, sizeof diag->text, "libfabric cannot be used: %.300s; install libfabric1, or simulate with smartgen sim",
-                 why);
+        snprintf(diag->text, sizeof diag->text,
+                 "libfabric cannot be used: %.300s; install libfabric1, or simulate with smartgen sim", why);
     return SMG_ERR_UNSUPPORTED;
 }
 
@@ -141,7 +141,8 @@ int smg_ofi_load(const struct smg_ofi_library **out, struct smg_diag *diag)
 {
     (void)out;
     if (diag)
-        snprintf(diag->text, sizeof diag->text, "this program was built without libfabric: install libfabric-dev, configure again");
+        snprintf(diag->text, sizeof diag->text,
+                 "this program was built without libfabric: install libfabric-dev, configure again");
     return SMG_ERR_UNSUPPORTED;
 }
 

@@ -1,5 +1,5 @@
-/* libfabric, loaded when a fabric is first wanted. Linked, it would cost every start of the program 0.2 s: libraries that it loads
- * look for devices before main. It also lets a program that was built with libfabric run where there is none. */
+/* libfabric, loaded when a fabric is first wanted. Linked, it would cost every start of the program 0.2 s: libraries that it
+ * brings look for devices before main. Loaded, a program that was built with libfabric also runs where there is none. */
 #ifndef SMG_EMU_OFI_LIBRARY_H
 #define SMG_EMU_OFI_LIBRARY_H
 

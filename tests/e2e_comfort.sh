@@ -56,7 +56,7 @@ for file in requests.csv tokens.csv events.bin actions.bin; do
 done
 must "sim --progress --quiet" 0 sim "$small" --engine native --progress --quiet
 [ ! -s "$work/stdout" ] && [ ! -s "$work/stderr" ] || fail "--quiet with --progress prints" "$work/stderr"
-must "profile --progress" 0 profile --progress --requests 1 --steps 2 --set model=llama-3.1-8b -o "$work/p.kvit"
+must "profile --progress" 0 profile --progress --requests 1 --steps 2 --set model=llama-3.1-8b --set blocks_per_layer=50 -o "$work/p.kvit"
 grep -q '^profile: 100 %.*requests$' "$work/stderr" || fail "profile --progress" "$work/stderr"
 must "figures --progress" 0 figures fig02 --progress -o "$work/figures"
 grep -q '^figures: 100 %.*points$' "$work/stderr" || fail "figures --progress" "$work/stderr"
