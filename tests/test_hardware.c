@@ -273,6 +273,7 @@ static struct smg_world world_of(const char *const *sets, size_t n)
     struct smg_world w;
     struct smg_diag d = {""};
 
+    memset(&w, 0, sizeof(w));
     if (smg_scenario_load(NULL, sets, n, &s, &d) != SMG_OK || smg_world_load(&s, &w, &d) != SMG_OK) {
         fail_msg("%s", d.text);
     }
