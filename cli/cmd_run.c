@@ -94,7 +94,8 @@ struct recorder {
     struct smg_outdir dir;
     struct smg_log_writer log;
     struct smg_timeline *timeline;
-    int active, logging;
+    struct smg_observer inner; /* of this process of an emulation */
+    int active, logging, tracing;
     struct smg_progress progress;
     const struct smg_args *args; /* emu: for the progress of the router */
     const struct smg_world *world;
@@ -308,36 +309,71 @@ int smg_cmd_sim(const struct smg_args *a)
 
 /* ---- emu ---- */
 
+/* The part of the timeline that the process of an instance writes. */
+static int part_of(const struct recorder *rec, unsigned instance, char path[SMG_PATH_MAX])
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "timeline.%u.part", instance);
+    return file_in(rec, name, path);
+}
+
 /* Each process logs to files of its own; the parent joins them. */
 static int observe(void *arg, uint16_t instance, struct smg_observer *out)
 {
     struct recorder *rec = arg;
-    struct smg_observer log = {NULL, NULL, NULL};
     struct smg_diag diag;
-    char suffix[16];
-    int status;
+    char suffix[16], path[SMG_PATH_MAX];
+    int status = SMG_OK;
 
     snprintf(suffix, sizeof suffix, ".%u", instance);
-    if (rec->logging) {
+    if (rec->logging)
         status = open_logs(rec, suffix, &diag);
-        if (status)
-            return status;
-        log.step = smg_log_step;
-        log.arg = &rec->log;
+    if (!status && rec->tracing) {
+        status = part_of(rec, instance, path);
+        if (!status)
+            status = smg_timeline_create_part(path, &rec->timeline, &diag);
     }
-    smg_interrupt_observer(&rec->guard, &log, out);
-    if (instance == SMG_ROUTER)
+    if (!status && (rec->logging || rec->tracing))
+        status = smg_recorder_observer(rec->logging ? &rec->log : NULL, rec->timeline, &rec->inner);
+    if (!status)
+        smg_interrupt_observer(&rec->guard, &rec->inner, out);
+    if (!status && instance == SMG_ROUTER)
         smg_progress_observe(&rec->progress, rec->args, "emu", rec->world, out);
-    return SMG_OK;
+    return status;
 }
 
 static int observed(void *arg, uint16_t instance, struct smg_observer *observer)
 {
     struct recorder *rec = arg;
     struct smg_diag diag;
+    int status = SMG_OK, closed = SMG_OK;
 
     (void)instance;
-    return observer->arg && rec->logging ? smg_log_close(&rec->log, &diag) : SMG_OK;
+    if (observer->arg && rec->logging)
+        status = smg_log_close(&rec->log, &diag);
+    if (rec->timeline)
+        closed = smg_timeline_close(rec->timeline, &diag);
+    rec->timeline = NULL;
+    smg_recorder_observer_free(&rec->inner);
+    return status ? status : closed;
+}
+
+/* The parts of all processes, in one file that recorder_commit closes. */
+static int join_timeline(struct recorder *rec, uint32_t instances, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX];
+    int status = file_in(rec, "timeline.json", path);
+
+    if (!status)
+        status = smg_timeline_create(path, &rec->timeline, diag);
+    for (uint32_t i = 0; i < instances && !status; i++) {
+        status = part_of(rec, i, path);
+        if (!status)
+            status = smg_timeline_append(rec->timeline, path, diag);
+        unlink(path);
+    }
+    return status;
 }
 
 static int join_logs(struct recorder *rec, uint32_t instances, struct smg_diag *diag)
@@ -392,6 +428,7 @@ static int emulate(const struct smg_args *a, const struct smg_world *w)
     if (status)
         return refuse(&rec, status, &diag);
     logs = rec.logging = rec.active && wants_log(&w->scenario);
+    rec.tracing = rec.active && w->scenario.records.timeline;
     config.observe = observe;
     config.observed = observed;
     config.arg = &rec;
@@ -402,6 +439,8 @@ static int emulate(const struct smg_args *a, const struct smg_world *w)
     rec.logging = 0; /* each process has closed its own */
     if (!status && logs)
         status = join_logs(&rec, smg_world_instances(w), &diag);
+    if (!status && rec.tracing)
+        status = join_timeline(&rec, smg_world_instances(w), &diag);
     if (records.request && status != SMG_ERR_INTERRUPTED && (!status || !logs)) {
         run.records = &records;
         run.stats = &stats;
@@ -425,6 +464,8 @@ int smg_cmd_emu(const struct smg_args *a)
     code = smg_cli_world(a, NULL, &s, &w);
     if (code)
         return code;
+    if (a->timeline)
+        w.scenario.records.timeline = 1;
     code = emulate(a, &w);
     smg_world_free(&w);
     return code;

@@ -12,7 +12,7 @@ const struct smg_command smg_commands[] = {
     {"sim", "[SCENARIO]", "simulate a scenario and write its record folder", "set output engine timeline progress quiet", 0, 1,
      smg_cmd_sim},
     {"emu", "[SCENARIO]", "run a scenario on the real transfer engine: one process per instance, real bytes",
-     "set output role fabric device timeout progress quiet", 0, 1, smg_cmd_emu},
+     "set output role fabric device timeout timeline progress quiet", 0, 1, smg_cmd_emu},
     {"replay", "DIR", "feed the recorded events of a run to the core again; its actions must be byte-equal", "quiet", 1, 1,
      smg_cmd_replay},
     {"summarize", "DIR...", "mean TTFT, TTST, TBT of runs, with confidence intervals", "", 1, 4096, smg_cmd_summarize},

@@ -48,6 +48,8 @@ libsmgexp_la_SOURCES = \
 	experiments/sweep_yaml.h \
 	experiments/timeline.c \
 	experiments/timeline.h \
+	experiments/timeline_priv.h \
+	experiments/timeline_requests.c \
 	experiments/validation.c \
 	experiments/validation.h \
 	experiments/validation_expression.c \

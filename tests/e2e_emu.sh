@@ -60,12 +60,16 @@ alike() {
 }
 
 # ---- One digest, every path ----
-emu full scheme=full $mixed
+emu full scheme=full records.timeline=true $mixed
 reference=$digest
 used full proactive yes
 used full on_demand no
 used full metadata no
-ok "full: digest $digest, replayed"
+for name in requests "prefill 1" "decode 4" "GPU main" "request 0" "NIC in: from instance 1"; do
+    grep -qF "\"args\":{\"name\":\"$name\"}" "$work/full/timeline.json" || fail "full: no '$name' in the timeline" "$work/full/timeline.json"
+done
+[ -z "$(find "$work/full" -name '*.part')" ] || fail "full: a part of the timeline is left"
+ok "full: digest $digest, replayed; one timeline of all processes"
 
 alike partial scheme=partial $mixed proactive.kr_blocks=100
 used partial on_demand yes
