@@ -30,9 +30,15 @@ libsmgexp_la_SOURCES = \
 	experiments/report.c \
 	experiments/report.h \
 	experiments/report_figures.c \
+	experiments/report_headline.c \
+	experiments/report_html.c \
 	experiments/report_load.c \
-	experiments/report_parts.c \
 	experiments/report_priv.h \
+	experiments/report_provenance.c \
+	experiments/report_tables.c \
+	experiments/report_timeline.c \
+	experiments/report_timeline_read.c \
+	experiments/report_timeline.h \
 	experiments/report_validation.c \
 	experiments/run.h \
 	experiments/run_json.c \

@@ -12,11 +12,18 @@
 
 enum { TEMPLATE_BYTES_MAX = 1 << 20 };
 
+static const struct smg_report_part parts[] = {
+    {"headline", smg_report_headline},     {"bars", smg_report_bars},
+    {"timeline", smg_report_timeline},     {"schemes", smg_report_scheme_table},
+    {"figures", smg_report_figures},       {"emulation", smg_report_emulation},
+    {"validation", smg_report_validation}, {"provenance", smg_report_provenance},
+};
+
 static int fill(FILE *f, const struct smg_report *r, const char *name, size_t length, struct smg_diag *diag)
 {
-    for (const struct smg_report_part *p = smg_report_parts; p->name; p++)
-        if (strlen(p->name) == length && !strncmp(p->name, name, length))
-            return p->print(f, r, diag);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strlen(parts[i].name) == length && !strncmp(parts[i].name, name, length))
+            return parts[i].print(f, r, diag);
     return smg_diag_set(diag, SMG_ERR_PARSE, "report.html: no part is called '%.*s'", (int)(length < 60 ? length : 60), name);
 }
 
@@ -54,27 +61,31 @@ static int write_page(const struct smg_outdir *o, const struct smg_report *r, co
 int smg_report_write(const char *out_dir, struct smg_diag *diag)
 {
     char path[SMG_PATH_MAX], *template = NULL;
-    struct smg_report r;
+    struct smg_report *r = malloc(sizeof *r); /* too large for the stack */
     struct smg_outdir o;
     size_t bytes;
-    int status = smg_report_load(out_dir, &r, diag);
+    int status = r ? smg_report_load(out_dir, r, diag) : SMG_ERR_NOMEM;
 
     if (status)
-        return status;
+        goto free_report;
     status = smg_path_join(smg_plots_dir(), "report.html", path);
-    if (status)
-        return smg_diag_set(diag, status, "%s: name is too long", smg_plots_dir());
+    if (status) {
+        smg_diag_set(diag, status, "%s: name is too long", smg_plots_dir());
+        goto free_report;
+    }
     status = smg_file_read(path, TEMPLATE_BYTES_MAX, &template, &bytes, diag);
     if (status)
-        return status;
+        goto free_report;
     status = smg_outdir_begin(out_dir, &o, diag);
     if (status)
         goto free_template;
-    status = write_page(&o, &r, template, diag);
+    status = write_page(&o, r, template, diag);
     if (!status)
         status = smg_outdir_add(&o, diag);
     smg_outdir_abort(&o);
 free_template:
     free(template);
+free_report:
+    free(r);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "traces/text.h"
 
 const char *const smg_report_schemes[SMG_REPORT_SCHEMES] = {"full", "partial", "smartgen"};
+const char *const smg_report_families[SMG_REPORT_FAMILIES] = {"sim", "emu-sim", "emu"};
 
 /* The same in fig11.csv, which has two of smartgen. */
 static const char *const figure_schemes[SMG_REPORT_SCHEMES] = {"full", "partial", "smartgen-infinigen"};
@@ -50,30 +51,50 @@ static void take_summary(const json_t *j, struct smg_report_row *out)
     copy_text(out->digest, sizeof out->digest, json_object_get(j, "digest"));
 }
 
+/* What a person wants to know of the scenario. */
+static void take_scenario(const json_t *j, struct smg_report_row *out)
+{
+    const json_t *workload = json_object_get(j, "workload"), *prefill = json_object_get(j, "prefill");
+    const json_t *kind = json_object_get(workload, "kind");
+
+    copy_text(out->model, sizeof out->model, json_object_get(j, "model"));
+    copy_text(out->prefill_gpu, sizeof out->prefill_gpu, json_object_get(prefill, "gpu"));
+    out->is_batch = json_is_string(kind) && !strcmp(json_string_value(kind), "batch");
+    out->prompt_tokens = number(workload, "prompt_tokens");
+    out->output_tokens = number(workload, "output_tokens");
+    out->decode_gbps = number(json_object_get(j, "decode"), "link_gbps");
+    out->has_timeline = json_is_true(json_object_get(json_object_get(j, "records"), "timeline"));
+}
+
 static void take_run(const json_t *j, struct smg_report_row *out)
 {
     const json_t *synthetic = json_object_get(j, "synthetic"), *first = json_array_get(json_object_get(j, "inputs"), 0);
+    const json_t *input = json_object_get(first, "input");
 
+    copy_text(out->driver, sizeof out->driver, json_object_get(j, "driver"));
     copy_text(out->engine, sizeof out->engine, json_object_get(j, "engine"));
+    copy_text(out->version, sizeof out->version, json_object_get(j, "version"));
     out->seed = (uint64_t)json_integer_value(json_object_get(j, "seed"));
     out->labelled = 1;
     out->synthetic_importance = json_is_true(json_object_get(synthetic, "importance"));
     out->synthetic_selection = json_is_true(json_object_get(synthetic, "selection"));
     out->synthetic_workload = json_is_true(json_object_get(synthetic, "workload"));
-    if (json_is_string(json_object_get(first, "input")) &&
-        !strcmp(json_string_value(json_object_get(first, "input")), "scenario"))
+    if (json_is_string(input) && !strcmp(json_string_value(input), "scenario")) {
         copy_text(out->scenario_path, sizeof out->scenario_path, json_object_get(first, "name"));
+        copy_text(out->scenario_digest, sizeof out->scenario_digest, json_object_get(first, "fnv1a64"));
+    }
+    take_scenario(json_object_get(j, "scenario"), out);
 }
 
-/* Reads OUT_DIR/PREFIXscheme; a folder without run.json is not there. */
-static int load_folder(const char *out_dir, const char *prefix, const char *scheme, struct smg_report_row *out,
+/* Reads OUT_DIR/FAMILY-SCHEME; a folder without run.json is not there. */
+static int load_folder(const char *out_dir, const char *family, const char *scheme, struct smg_report_row *out,
                        struct smg_diag *diag)
 {
     char name[SMG_NAME_MAX], folder[SMG_PATH_MAX], run[SMG_PATH_MAX], summary[SMG_PATH_MAX];
     json_t *j = NULL;
     int status;
 
-    snprintf(name, sizeof name, "%s%s", prefix, scheme);
+    snprintf(name, sizeof name, "%s-%s", family, scheme);
     if (smg_path_join(out_dir, name, folder) || smg_path_join(folder, "run.json", run) ||
         smg_path_join(folder, "summary.json", summary))
         return smg_diag_set(diag, SMG_ERR_RANGE, "%s: name is too long", out_dir);
@@ -89,6 +110,7 @@ static int load_folder(const char *out_dir, const char *prefix, const char *sche
         return status;
     take_summary(j, out);
     json_decref(j);
+    snprintf(out->folder, sizeof out->folder, "%s", name);
     out->present = 1;
     return SMG_OK;
 }
@@ -146,32 +168,34 @@ static int load_figure(struct smg_report *r, struct smg_diag *diag)
     for (size_t i = 0; i < c.rows && !status; i++)
         for (size_t s = 0; s < SMG_REPORT_SCHEMES && !status; s++)
             if (!strcmp(smg_csv_cell(&c, i, scheme), figure_schemes[s]))
-                status = take_figure_row(&c, i, &r->scheme[s], diag);
+                status = take_figure_row(&c, i, &r->run[SMG_REPORT_SIM][s], diag);
     smg_csv_free(&c);
     r->scheme_from_figure = !status;
     return status;
 }
 
+static void clear_row(struct smg_report_row *row)
+{
+    memset(row, 0, sizeof *row);
+    row->prompt_tokens = row->output_tokens = row->decode_gbps = NAN;
+}
+
 int smg_report_load(const char *out_dir, struct smg_report *out, struct smg_diag *diag)
 {
-    struct smg_report r;
+    struct smg_report *r = out;
     int status = SMG_OK, all = 1;
 
-    memset(&r, 0, sizeof r);
-    r.out_dir = out_dir;
-    for (size_t s = 0; s < SMG_REPORT_SCHEMES && !status; s++) {
-        status = load_folder(out_dir, "sim-", smg_report_schemes[s], &r.scheme[s], diag);
-        if (!status)
-            status = load_folder(out_dir, "emu-", smg_report_schemes[s], &r.emu[s], diag);
-        if (!status)
-            status = load_folder(out_dir, "emu-sim-", smg_report_schemes[s], &r.emu_sim[s], diag);
-        all &= r.scheme[s].present;
+    r->out_dir = out_dir;
+    r->scheme_from_figure = 0;
+    for (size_t i = 0; i < SMG_REPORT_FAMILIES * SMG_REPORT_SCHEMES && !status; i++) {
+        size_t family = i / SMG_REPORT_SCHEMES, s = i % SMG_REPORT_SCHEMES;
+        clear_row(&r->run[family][s]);
+        status = load_folder(out_dir, smg_report_families[family], smg_report_schemes[s], &r->run[family][s], diag);
+        all &= family != SMG_REPORT_SIM || r->run[family][s].present;
     }
-    if (!status && !all) {
-        memset(r.scheme, 0, sizeof r.scheme); /* one source for the whole table */
-        status = load_figure(&r, diag);
-    }
-    if (!status)
-        *out = r;
-    return status;
+    if (status || all)
+        return status;
+    for (size_t s = 0; s < SMG_REPORT_SCHEMES; s++)
+        clear_row(&r->run[SMG_REPORT_SIM][s]); /* one source for the whole table */
+    return load_figure(r, diag);
 }

@@ -23,13 +23,6 @@ static int find_columns(const struct smg_csv *c, size_t column[COLUMNS], struct 
     return status;
 }
 
-static void text_cell(FILE *f, const char *kind, const char *text)
-{
-    fprintf(f, "<td class=\"%s\">", kind);
-    smg_html_text(f, text);
-    fputs("</td>", f);
-}
-
 static void error_cell(FILE *f, const char *relation, double paper, double ours, double error)
 {
     if (isfinite(error))
@@ -64,13 +57,13 @@ static int print_row(FILE *f, const struct smg_csv *c, size_t row, const size_t 
     for (size_t i = 0; i < COLUMNS; i++)
         cell[i] = smg_csv_cell(c, row, column[i]);
     fputs(fabs(error) > 10 ? "<tr class=\"miss\">" : "<tr>", f);
-    text_cell(f, "id", cell[ID][0] ? cell[ID] : "\u2013");
-    text_cell(f, "text", cell[QUANTITY]);
-    text_cell(f, "text", cell[CONDITION]);
+    smg_html_text_cell(f, "id", cell[ID]);
+    smg_html_text_cell(f, "text", cell[QUANTITY]);
+    smg_html_text_cell(f, "text", cell[CONDITION]);
     smg_html_number_cell(f, paper);
     smg_html_number_cell(f, ours);
     error_cell(f, cell[RELATION], paper, ours, error);
-    text_cell(f, "text", cell[LABEL]);
+    smg_html_text_cell(f, "text", cell[LABEL]);
     remarks_cell(f, cell[MAXIMUM], cell[REASON]);
     fputs("</tr>\n", f);
     return SMG_OK;
@@ -78,20 +71,20 @@ static int print_row(FILE *f, const struct smg_csv *c, size_t row, const size_t 
 
 static int print_table(FILE *f, const struct smg_csv *c, struct smg_diag *diag)
 {
-    static const char *const heads[] = {"id", "quantity", "condition", "paper", "ours", "error", "label", "remarks", NULL};
+    static const char *const heads[] = {"<id", "<quantity", "<condition", "paper", "ours", "error", "<label", "<remarks", NULL};
     size_t column[COLUMNS];
     int status = find_columns(c, column, diag);
 
     if (status)
         return status;
     fputs("<p class=\"note\"><em>Calibrated</em>: constants were derived from this number. <em>Predicted</em>: they were not; "
-          "without a "
-          "paper's number there is nothing to compare with yet. Inputs are synthetic.</p>\n",
+          "without a paper's number there is nothing to compare with yet. Inputs are synthetic.</p>\n",
           f);
-    smg_html_begin_table(f, heads);
+    smg_html_begin_table(f, "the paper's numbers beside ours", "sortable tall", heads);
     for (size_t i = 0; i < c->rows && !status; i++)
         status = print_row(f, c, i, column, diag);
     smg_html_end_table(f);
+    smg_html_again(f, "smartgen figures validation -o OUT");
     return status;
 }
 
@@ -105,7 +98,7 @@ int smg_report_validation(FILE *f, const struct smg_report *r, struct smg_diag *
     if (status)
         return smg_diag_set(diag, status, "%s: name is too long", r->out_dir);
     if (stat(path, &info)) {
-        smg_html_missing(f, "Not computed yet", "smartgen figures validation");
+        smg_html_missing(f, "Not computed yet", "smartgen figures validation -o OUT");
         return SMG_OK;
     }
     status = smg_csv_read(path, &c, diag);
