@@ -41,7 +41,7 @@ static const char *verdict(const struct smg_report_row *ours, const struct smg_r
 
 int smg_report_headline(FILE *f, const struct smg_report *r, struct smg_diag *diag)
 {
-    const struct smg_report_row *run = r->run[SMG_REPORT_SIM];
+    const struct smg_report_row *run = r->scheme;
     const struct smg_report_row *full = &run[SMG_REPORT_FULL], *partial = &run[SMG_REPORT_PARTIAL],
                                 *ours = &run[SMG_REPORT_SMARTGEN];
 
@@ -151,7 +151,7 @@ int smg_report_bars(FILE *f, const struct smg_report *r, struct smg_diag *diag)
         {"TTST", "first to second token", {0}},
         {"TBT", "between later tokens", {0}},
     };
-    const struct smg_report_row *run = r->run[SMG_REPORT_SIM];
+    const struct smg_report_row *run = r->scheme;
 
     (void)diag;
     for (size_t s = 0; s < SMG_REPORT_SCHEMES; s++) {

@@ -168,7 +168,7 @@ static int load_figure(struct smg_report *r, struct smg_diag *diag)
     for (size_t i = 0; i < c.rows && !status; i++)
         for (size_t s = 0; s < SMG_REPORT_SCHEMES && !status; s++)
             if (!strcmp(smg_csv_cell(&c, i, scheme), figure_schemes[s]))
-                status = take_figure_row(&c, i, &r->run[SMG_REPORT_SIM][s], diag);
+                status = take_figure_row(&c, i, &r->scheme[s], diag);
     smg_csv_free(&c);
     r->scheme_from_figure = !status;
     return status;
@@ -193,9 +193,10 @@ int smg_report_load(const char *out_dir, struct smg_report *out, struct smg_diag
         status = load_folder(out_dir, smg_report_families[family], smg_report_schemes[s], &r->run[family][s], diag);
         all &= family != SMG_REPORT_SIM || r->run[family][s].present;
     }
-    if (status || all)
-        return status;
-    for (size_t s = 0; s < SMG_REPORT_SCHEMES; s++)
-        clear_row(&r->run[SMG_REPORT_SIM][s]); /* one source for the whole table */
-    return load_figure(r, diag);
+    for (size_t s = 0; s < SMG_REPORT_SCHEMES; s++) {
+        clear_row(&r->scheme[s]);
+        if (all) /* one source for the whole table */
+            r->scheme[s] = r->run[SMG_REPORT_SIM][s];
+    }
+    return status || all ? status : load_figure(r, diag);
 }

@@ -38,7 +38,8 @@ struct smg_report_row {
 struct smg_report {
     const char *out_dir;
     struct smg_report_row run[SMG_REPORT_FAMILIES][SMG_REPORT_SCHEMES];
-    int scheme_from_figure; /* family sim is the largest batch of fig11.csv */
+    struct smg_report_row scheme[SMG_REPORT_SCHEMES]; /* family sim when it is complete, else the largest batch of fig11.csv */
+    int scheme_from_figure;
 };
 
 /* Reads what is there. A file that is there and cannot be read is an error. */

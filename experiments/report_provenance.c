@@ -16,9 +16,21 @@ enum { DATA_BYTES_MAX = 1 << 28 };
 static const char *const part_names[SMG_REPORT_FAMILIES] = {"schemes, headline", "scaled scenario, simulated",
                                                             "scaled scenario, transfer engine"};
 
-static const char *origin(int synthetic)
+/* What was generated; of an input that the run did not need nothing is said. */
+static void print_inputs(FILE *f, const struct smg_report_row *row)
 {
-    return synthetic ? "<em>synthetic</em>" : "recorded";
+    const char *const word[] = {row->synthetic_importance ? "importance" : NULL, row->synthetic_selection ? "selection" : NULL,
+                                row->synthetic_workload ? "workload" : NULL};
+    const char *before = "; <em>synthetic</em> ";
+
+    fprintf(f, "<td class=\"text\">seed %" PRIu64, row->seed);
+    for (size_t i = 0; i < sizeof word / sizeof word[0]; i++) {
+        if (!word[i])
+            continue;
+        fprintf(f, "%s%s", before, word[i]);
+        before = ", ";
+    }
+    fputs("</td>", f);
 }
 
 static void print_run(FILE *f, const struct smg_report_row *row, int family, const char *scheme)
@@ -30,8 +42,7 @@ static void print_run(FILE *f, const struct smg_report_row *row, int family, con
     smg_report_run_command(f, row, family, scheme);
     fputs("</code></td>", f);
     smg_html_text_cell(f, "text", row->scenario_digest);
-    fprintf(f, "<td class=\"text\">seed %" PRIu64 "; importance %s, selection %s, workload %s</td>", row->seed,
-            origin(row->synthetic_importance), origin(row->synthetic_selection), origin(row->synthetic_workload));
+    print_inputs(f, row);
     smg_html_text_cell(f, "text", row->version);
 }
 

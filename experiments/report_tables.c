@@ -23,7 +23,7 @@ int smg_report_scheme_table(FILE *f, const struct smg_report *r, struct smg_diag
 {
     static const char *const heads[] = {"<scheme",     "TTFT (s)",  "TTST (s)", "TBT (s)",         "metadata", "proactive",
                                         "speculative", "on demand", "control",  "on-demand ratio", NULL};
-    const struct smg_report_row *run = r->run[SMG_REPORT_SIM], *ours = &run[SMG_REPORT_SMARTGEN];
+    const struct smg_report_row *run = r->scheme, *ours = &run[SMG_REPORT_SMARTGEN];
 
     (void)diag;
     if (!ours->present) {

@@ -34,7 +34,7 @@ plot for [m = 1:3] data using (m - 0.3):(strcol("case") eq word(models, m)."-dp6
          with boxes linestyle 2 linewidth 1 title m == 1 ? "transfer, 15 Gbit/s" : ""
 
 set title "(b) Qwen3-14B (s)"
-set offsets 0,0,0,0
+if (narrow) { set offsets 0,0,graph 0.3,0 } else { set offsets 0,0,0,0 }
 set xrange [8:64]
 set xtics ("12K" 12, "24K" 24, "36K" 36, "48K" 48, "60K" 60) scale 0.6
 set xlabel "batched tokens"

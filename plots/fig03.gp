@@ -16,13 +16,14 @@ set boxwidth 0.34
 set style fill solid 0.75 border
 if (narrow) { set multiplot layout 2,1 } else { set multiplot layout 1,2 }
 
-set title "(a) half transferred"
+# A narrow page has no room for the names of two axes.
+set title narrow ? "(a) TBT (s), left; on-demand ratio, right" : "(a) half transferred"
 set xrange [0.4:3.6]
 set xtics ("random" 1, "sequential" 2, "optimal" 3) scale 0
+if (narrow) { set xtics font font.",11" }
 set yrange [0:*]
 set y2range [0:1]
-set ylabel "TBT (s)"
-set y2label "on-demand ratio"
+if (!narrow) { set ylabel "TBT (s)"; set y2label "on-demand ratio" }
 set y2tics 0.2
 set border 11
 # Room for the legend above the bars.
@@ -41,7 +42,7 @@ unset y2label
 unset ylabel
 set autoscale x
 set xrange [0:98]
-set xtics 16 scale 0.6
+set xtics 16 scale 0.6 font font.",13"
 set xlabel "token id"
 series = "optimal-reuse ideal"
 set key inside bottom right

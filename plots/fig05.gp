@@ -15,6 +15,7 @@ unset key
 set border 15
 set palette defined (0 "#f7fbff", 0.12 "#9ecae1", 0.25 "#2171b5", 0.4 "#08306b")
 set cbrange [0:0.4]
+set cbtics 0.1
 set xrange [0:1]
 set yrange [*:*] noextend
 set xtics 0.25

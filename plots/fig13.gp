@@ -20,6 +20,7 @@ heads = "TTST TBT"
 set yrange [0:*]
 set xrange [0.4:4.6]
 set xtics ("MultiFieldQA" 1, "GovReport" 2, "SAMSum" 3, "LCC" 4) scale 0
+if (narrow) { set xtics ("Multi-\nFieldQA" 1, "Gov-\nReport" 2, "SAMSum" 3, "LCC" 4); set bmargin 3 }
 set boxwidth 0.15
 set style fill solid 0.75 border
 if (narrow) { set multiplot layout 4,1 } else { set multiplot layout 2,2 }
@@ -27,6 +28,8 @@ do for [g = 1:2] {
     do for [i = 1:2] {
         set title word(heads, i)." (s), ".word(names, g)
         if (g == 1 && i == 1) { set key top right reverse Left } else { unset key }
+        # A narrow legend needs room above the bars.
+        if (narrow && g == 1 && i == 1) { set offsets 0,0,graph 0.9,0 } else { set offsets 0,0,0,0 }
         plot for [s = 1:5] for [d = 1:4] data using (d + 0.16 * (s - 3)):(strcol("gpu") eq word(gpus, g) && \
             strcol("dataset") eq word(sets, d) && strcol("step") eq word(steps, s) ? column(word(metrics, i)) : NaN) \
             with boxes linestyle s linewidth 1 title d == 1 ? word(titles, s) : ""

@@ -12,6 +12,7 @@ SMG_UNIT_TESTS += tests/test_core_pool
 SMG_UNIT_TESTS += tests/test_driver_pair
 SMG_UNIT_TESTS += tests/test_properties
 SMG_UNIT_TESTS += tests/test_experiments_figures
+SMG_UNIT_TESTS += tests/test_experiments_report
 SMG_UNIT_TESTS += tests/test_experiments_timeline
 SMG_UNIT_TESTS += tests/test_validation
 SMG_UNIT_TESTS += tests/test_experiments_summarize
