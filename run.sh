@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs what is missing, builds in build/, and runs the main job: three schemes simulated, the same three emulated on a small
-# scenario, a replay of every run, and the figures, the validation table and the report in out/.
+# scenario (with timelines, which the report draws), a replay of every run, and the figures, the validation table and the report in out/.
 set -euo pipefail
 
 cd "$(dirname "$0")"
@@ -23,9 +23,9 @@ main_job() {
     done
     for scheme in $SCHEMES; do
         smg_loud "small scenario on the transfer engine, scheme $scheme" \
-            smartgen emu experiments/emu-small.yaml --set scheme="$scheme" -o "$OUT/emu-$scheme"
+            smartgen emu experiments/emu-small.yaml --set scheme="$scheme" --timeline -o "$OUT/emu-$scheme"
         smg_loud "small scenario simulated, scheme $scheme" \
-            smartgen sim experiments/emu-small.yaml --set scheme="$scheme" -o "$OUT/emu-sim-$scheme"
+            smartgen sim experiments/emu-small.yaml --set scheme="$scheme" --timeline -o "$OUT/emu-sim-$scheme"
     done
     for scheme in $SCHEMES; do
         smg_loud "replay, scheme $scheme" sh -c "for d in sim emu emu-sim; do '$SMG_TOP/$BUILD/smartgen' replay '$OUT'/\$d-$scheme; done"

@@ -5,7 +5,7 @@ SMG_JOBS=$(nproc 2>/dev/null || echo 2)
 
 SMG_BUILD_PACKAGES="gcc libc6-dev make autoconf automake libtool pkg-config libjansson-dev libyaml-dev libgsl-dev libsimgrid-dev
     libfabric-dev libibverbs-dev gnuplot-nox"
-SMG_TEST_PACKAGES="clang libcmocka-dev"
+SMG_TEST_PACKAGES="clang libcmocka-dev chromium"
 
 smg_die() {
     echo "error: $*" >&2
