@@ -82,10 +82,17 @@ size_t smg_key_words(const struct smg_key *k, const char **out);
  * file. */
 const char *smg_key_names(const struct smg_key *k, int *path_out);
 
-/* Prints "smartgen: text" and returns the exit status that belongs to a status: input errors 2, others 1. */
+/* Prints "smartgen: text" and returns the exit status that belongs to a status: input errors 2, others 1. A text about a key
+ * ("key 'a.b': ...") gets the place in front where this run's scenario gave it. */
 int smg_cli_fail(int status, const struct smg_diag *diag);
-/* Loads scenario operand 0 (or the defaults) with --set into a world; non-zero: exit status, message printed. Free with
- * smg_world_free. */
+/* Loads scenario operand 0 (or the defaults) with --set, and extra_set (NULL: none) last. Non-zero: exit status, message printed;
+ * that holds for the next two as well. */
+int smg_cli_scenario(const struct smg_args *a, const char *extra_set, struct smg_scenario *s);
+/* Whether the file or a --set of the scenario loaded last gave a key. */
+int smg_cli_given(const char *key);
+/* Makes the world of a scenario. Paths become absolute in both. Free with smg_world_free. */
+int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w);
+/* Both, and a warning for each key that was given and cannot have an effect. */
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w);
 
 int smg_cmd_plan(const struct smg_args *a);

@@ -85,7 +85,7 @@ int smg_cmd_list(const struct smg_args *a)
         return fflush(stdout) ? SMG_EXIT_FAILED : code;
     }
     near = smg_nearest(a->operand[0], smg_list_kinds());
-    fprintf(stderr, "smartgen list: unknown kind '%s'%s%s%s; `smartgen list --help` names them\n", a->operand[0],
-            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    fprintf(stderr, "smartgen list: unknown kind '%s'; %s%s%s\n", a->operand[0],
+            near ? "did you mean '" : "`smartgen list --help` names them", near ? near : "", near ? "'?" : "");
     return SMG_EXIT_USAGE;
 }

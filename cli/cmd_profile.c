@@ -56,10 +56,13 @@ static int store(const struct smg_args *a, const struct profile *p)
 
 /* ---- Making ---- */
 
-/* The ranking of the scenario must not ask for a profile that is to be made. */
+/* The ranking of the scenario must not ask for a profile that is to be made. No warnings: of keys that mean nothing to a run some
+ * mean something here (workload.dataset). */
 static int load_world(const struct smg_args *a, struct smg_scenario *s, struct smg_world *w)
 {
-    return smg_cli_world(a, "proactive.ranking=sequential", s, w);
+    int code = smg_cli_scenario(a, "proactive.ranking=sequential", s);
+
+    return code ? code : smg_cli_resolve(s, w);
 }
 
 static int make(const struct smg_args *a)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "traces/scenario.h"
+#include "traces/scenario_origin.h"
 #include "traces/world.h"
 
 const struct smg_option smg_options[] = {
@@ -194,9 +195,15 @@ int smg_args_parse(const struct smg_command *c, int argc, char **argv, struct sm
 
 /* ---- What commands share ---- */
 
+/* Where the keys of the program's scenario were given: it has one at most. */
+static struct smg_origins origins;
+
 int smg_cli_fail(int status, const struct smg_diag *diag)
 {
-    fprintf(stderr, "smartgen: %s\n", diag && diag->text[0] ? diag->text : smg_status_string(status));
+    struct smg_diag explained = diag ? *diag : (struct smg_diag){""};
+
+    smg_origins_explain(&origins, &explained);
+    fprintf(stderr, "smartgen: %s\n", explained.text[0] ? explained.text : smg_status_string(status));
     switch (status) {
     case SMG_ERR_INVALID:
     case SMG_ERR_RANGE:
@@ -246,7 +253,7 @@ static void absolute_paths(struct smg_scenario *s)
 }
 
 /* What the inputs ask for, and the model does not have or counts otherwise. */
-static void warn(const struct smg_world *w)
+static void warn_model(const struct smg_world *w)
 {
     const struct smg_model *m = &w->model;
 
@@ -262,7 +269,12 @@ static void warn(const struct smg_world *w)
                 m->name);
 }
 
-int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w)
+int smg_cli_given(const char *key)
+{
+    return smg_origins_given(&origins, key);
+}
+
+int smg_cli_scenario(const struct smg_args *a, const char *extra_set, struct smg_scenario *s)
 {
     const char *sets[258];
     size_t n = a->n_sets;
@@ -272,19 +284,42 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
     memcpy(sets, a->sets, n * sizeof sets[0]);
     if (extra_set)
         sets[n++] = extra_set;
-    status = smg_scenario_load(a->n_operands ? a->operand[0] : NULL, sets, n, s, &diag);
-    if (!status)
-        status = smg_world_load(s, w, &diag);
+    status = smg_scenario_load_origins(a->n_operands ? a->operand[0] : NULL, sets, n, s, &origins, &diag);
+    return status ? smg_cli_fail(status, &diag) : 0;
+}
+
+/* Messages name a file as it was given, so the paths become absolute last. */
+int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w)
+{
+    struct smg_diag diag = {""};
+    int status = smg_world_load(s, w, &diag);
+
     if (status)
         return smg_cli_fail(status, &diag);
-    if (w->workload_note.text[0])
-        fprintf(stderr, "smartgen: warning: %s\n", w->workload_note.text);
-    /* Only now: a message about a file calls it as the user did. */
     absolute_paths(s);
     absolute_paths(&w->scenario);
+    if (w->workload_note.text[0])
+        fprintf(stderr, "smartgen: warning: %s\n", w->workload_note.text);
     if (smg_instance_idle(&s->prefill) || smg_instance_idle(&s->decode))
         fprintf(stderr, "smartgen: warning: key '%s.instance' has no effect: every key that it stands for is given\n",
                 smg_instance_idle(&s->prefill) ? "prefill" : "decode");
-    warn(w);
+    warn_model(w);
     return 0;
+}
+
+static void warn(void *arg, const char *text)
+{
+    (void)arg;
+    fprintf(stderr, "smartgen: warning: %s\n", text);
+}
+
+int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w)
+{
+    int code = smg_cli_scenario(a, extra_set, s);
+
+    if (!code)
+        code = smg_cli_resolve(s, w);
+    if (!code)
+        smg_origins_in_vain(&origins, s, warn, NULL);
+    return code;
 }

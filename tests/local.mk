@@ -28,6 +28,7 @@ SMG_UNIT_TESTS += tests/test_lengths
 SMG_UNIT_TESTS += tests/test_model_config
 SMG_UNIT_TESTS += tests/test_hardware
 SMG_UNIT_TESTS += tests/test_scenario
+SMG_UNIT_TESTS += tests/test_scenario_origin
 SMG_UNIT_TESTS += tests/test_experiments_replay
 SMG_UNIT_TESTS += tests/test_experiments_records
 SMG_UNIT_TESTS += tests/test_experiments_outdir

@@ -203,6 +203,9 @@ static int unknown_name(const char *kind, const char *noun, const char *name, st
     }
     smg_text_hint(name, (const char *const *)names, hint, sizeof(hint));
     smg_names_free(names);
+    if (hint[0] == '\0') {
+        snprintf(hint, sizeof(hint), "; `smartgen list %s` names them", kind);
+    }
     return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "unknown %s '%.100s'%s", noun, name, hint);
 }
 
@@ -217,11 +220,14 @@ static int path_fits(int length, const char *name, struct smg_diag *diag)
 int smg_data_resolve(const char *kind, const char *noun, const char *name_or_path, char path[SMG_PATH_MAX], struct smg_diag *diag)
 {
     struct stat info;
-    int status;
+    int status, folder;
 
     if (strchr(name_or_path, '/') != NULL || stem_length(name_or_path) > 0) {
-        return path_fits(snprintf(path, SMG_PATH_MAX, "%s%s", name_or_path, is_folder(name_or_path) ? "/config.json" : ""),
-                         name_or_path, diag);
+        folder = is_folder(name_or_path);
+        if (folder && strcmp(kind, "models") != 0) {
+            return smg_diag_set(diag, SMG_ERR_IO, "%.300s: is a folder, expected a file that describes a %s", name_or_path, noun);
+        }
+        return path_fits(snprintf(path, SMG_PATH_MAX, "%s%s", name_or_path, folder ? "/config.json" : ""), name_or_path, diag);
     }
     status = path_fits(snprintf(path, SMG_PATH_MAX, "%s/%s/%s.json", smg_data_dir(), kind, name_or_path), name_or_path, diag);
     if (status == SMG_OK && stat(path, &info) != 0) {

@@ -10,8 +10,8 @@
 const char *smg_beside_program(const char *folder, char path[SMG_PATH_MAX]);
 
 /* File of a built-in name of a kind ("models", "gpus", "nics", "hosts", "instances"), or of a path: a name with a '/' or the
- * ending .json is a path; a folder stands for the config.json in it. The file need not be readable. Unknown names are reported
- * with the nearest known one. */
+ * ending .json is a path; the folder of a model stands for the config.json in it. The file need not be readable. Unknown names
+ * are reported with the nearest known one. */
 int smg_data_resolve(const char *kind, const char *noun, const char *name_or_path, char path[SMG_PATH_MAX],
                      struct smg_diag *diag);
 /* Name of a description: its file's name without .json; the folder's name for a config.json. */

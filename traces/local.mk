@@ -40,9 +40,12 @@ libsmgtraces_la_SOURCES = \
 	traces/request_trace.c \
 	traces/scenario.c \
 	traces/scenario.h \
+	traces/scenario_in_vain.c \
 	traces/scenario_json.c \
 	traces/scenario_keys.c \
 	traces/scenario_keys.h \
+	traces/scenario_origin.c \
+	traces/scenario_origin.h \
 	traces/scenario_value.c \
 	traces/selection.c \
 	traces/selection_entry.c \

@@ -8,6 +8,7 @@
 #include <yaml.h>
 
 #include "traces/scenario_keys.h"
+#include "traces/scenario_origin.h"
 #include "traces/text.h"
 
 #define SCENARIO_MAX_BYTES ((size_t)1 << 20)
@@ -18,7 +19,8 @@ struct walk {
     yaml_document_t *document;
     const char *file;
     struct smg_scenario *scenario;
-    size_t line[SMG_KEYS_MAX]; /* where each key was given, 0: not */
+    size_t line[SMG_KEYS_MAX];   /* of each key that was given, 0: not */
+    struct smg_origins *origins; /* of the values; may be NULL */
     struct smg_diag *diag;
 };
 
@@ -78,6 +80,18 @@ static int once(struct walk *w, const yaml_node_t *key, const struct smg_key *k)
     return SMG_OK;
 }
 
+static void note_origin(struct walk *w, const yaml_node_t *value, const struct smg_key *k)
+{
+    struct smg_origin *at;
+    size_t n;
+
+    if (w->origins != NULL) {
+        at = &w->origins->key[k - smg_keys(&n)];
+        at->line = value->start_mark.line + 1;
+        at->column = value->start_mark.column + 1;
+    }
+}
+
 static int set_leaf(struct walk *w, const yaml_node_t *key, const yaml_node_t *value, const struct smg_key *k)
 {
     const char *text = (const char *)value->data.scalar.value;
@@ -102,6 +116,7 @@ static int set_leaf(struct walk *w, const yaml_node_t *key, const yaml_node_t *v
         smg_key_complaint(k, text, quoted, what, sizeof(what));
         return complain(w, value, k->path, what);
     }
+    note_origin(w, value, k);
     return SMG_OK;
 }
 
@@ -155,9 +170,10 @@ static int yaml_error(const yaml_parser_t *p, const char *file, struct smg_diag 
                         p->problem);
 }
 
-static int walk_document(yaml_document_t *document, const char *file, struct smg_scenario *s, struct smg_diag *diag)
+static int walk_document(yaml_document_t *document, const char *file, struct smg_scenario *s, struct smg_origins *origins,
+                         struct smg_diag *diag)
 {
-    struct walk w = {.document = document, .file = file, .scenario = s, .diag = diag};
+    struct walk w = {.document = document, .file = file, .scenario = s, .origins = origins, .diag = diag};
     yaml_node_t *root = yaml_document_get_root_node(document);
 
     if (root == NULL) {
@@ -189,7 +205,8 @@ static int at_end(yaml_parser_t *parser, const char *file, struct smg_diag *diag
     return status;
 }
 
-static int parse_yaml(const char *data, size_t bytes, const char *file, struct smg_scenario *s, struct smg_diag *diag)
+static int parse_yaml(const char *data, size_t bytes, const char *file, struct smg_scenario *s, struct smg_origins *origins,
+                      struct smg_diag *diag)
 {
     yaml_parser_t parser;
     yaml_document_t document;
@@ -200,7 +217,7 @@ static int parse_yaml(const char *data, size_t bytes, const char *file, struct s
     }
     yaml_parser_set_input_string(&parser, (const unsigned char *)data, bytes);
     if (yaml_parser_load(&parser, &document)) {
-        status = walk_document(&document, file, s, diag);
+        status = walk_document(&document, file, s, origins, diag);
         yaml_document_delete(&document);
         status = status == SMG_OK ? at_end(&parser, file, diag) : status;
     } else {
@@ -228,7 +245,7 @@ static void rebase(const char *file, char name[SMG_PATH_MAX])
     }
 }
 
-static int load_file(const char *path, struct smg_scenario *s, struct smg_diag *diag)
+static int load_file(const char *path, struct smg_scenario *s, struct smg_origins *origins, struct smg_diag *diag)
 {
     size_t bytes;
     char *data;
@@ -237,7 +254,7 @@ static int load_file(const char *path, struct smg_scenario *s, struct smg_diag *
     if (status != SMG_OK) {
         return status;
     }
-    status = parse_yaml(data, bytes, path, s, diag);
+    status = parse_yaml(data, bytes, path, s, origins, diag);
     free(data);
     rebase(path, s->model);
     rebase(path, s->policy);
@@ -253,11 +270,12 @@ static int load_file(const char *path, struct smg_scenario *s, struct smg_diag *
     return status;
 }
 
-static int apply_set(const char *set, struct smg_scenario *s, struct smg_diag *diag)
+static int apply_set(const char *set, struct smg_scenario *s, struct smg_origins *origins, struct smg_diag *diag)
 {
     const char *equals = strchr(set, '=');
     const struct smg_key *k;
     char path[128], what[384];
+    size_t n;
 
     if (equals == NULL || equals == set) {
         return smg_diag_set(diag, SMG_ERR_PARSE, "--set %.100s: expected KEY=VALUE", set);
@@ -272,24 +290,37 @@ static int apply_set(const char *set, struct smg_scenario *s, struct smg_diag *d
         smg_key_complaint(k, equals + 1, 0, what, sizeof(what));
         return smg_diag_set(diag, SMG_ERR_PARSE, "--set %.100s: %s", set, what);
     }
+    if (origins != NULL) {
+        origins->key[k - smg_keys(&n)].set = set;
+    }
     return SMG_OK;
 }
 
-int smg_scenario_load(const char *path, const char *const *sets, size_t n, struct smg_scenario *out, struct smg_diag *diag)
+int smg_scenario_load_origins(const char *path, const char *const *sets, size_t n, struct smg_scenario *out,
+                              struct smg_origins *origins, struct smg_diag *diag)
 {
     struct smg_scenario s;
     int status = SMG_OK;
     size_t i;
 
+    if (origins != NULL) {
+        memset(origins, 0, sizeof(*origins));
+        origins->file = path;
+    }
     smg_scenario_default(&s);
     if (path != NULL) {
-        status = load_file(path, &s, diag);
+        status = load_file(path, &s, origins, diag);
     }
     for (i = 0; i < n && status == SMG_OK; i++) {
-        status = apply_set(sets[i], &s, diag);
+        status = apply_set(sets[i], &s, origins, diag);
     }
     if (status == SMG_OK) {
         *out = s;
     }
     return status;
+}
+
+int smg_scenario_load(const char *path, const char *const *sets, size_t n, struct smg_scenario *out, struct smg_diag *diag)
+{
+    return smg_scenario_load_origins(path, sets, n, out, NULL, diag);
 }

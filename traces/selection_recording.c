@@ -38,6 +38,10 @@ static int map_file(struct smg_recording *r, struct smg_diag *diag)
         smg_diag_set(diag, SMG_ERR_IO, "%.200s: cannot open: %s", r->path, strerror(errno));
         goto err_close;
     }
+    if (S_ISDIR(info.st_mode)) {
+        smg_diag_set(diag, SMG_ERR_IO, "%.200s: cannot open: %s", r->path, strerror(EISDIR));
+        goto err_close;
+    }
     r->bytes = (size_t)info.st_size;
     at = r->bytes > 0 ? mmap(NULL, r->bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
     if (at == MAP_FAILED) {

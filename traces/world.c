@@ -22,6 +22,19 @@ static int not_available(struct smg_diag *diag, const char *key, const char *val
     return smg_diag_set(diag, SMG_ERR_UNSUPPORTED, "key '%s': '%.100s' is not available yet; %s", key, value, instead);
 }
 
+/* An unknown name, or a file that cannot be opened, is the fault of the key that names it; what is wrong inside a file begins with
+ * that file. */
+static int blame(const char *key, int status, struct smg_diag *diag)
+{
+    struct smg_diag found;
+
+    if (diag != NULL && diag->text[0] != '\0' && (status == SMG_ERR_NOT_FOUND || status == SMG_ERR_IO)) {
+        found = *diag;
+        return smg_diag_set(diag, status, "key '%s': %.460s", key, found.text);
+    }
+    return status;
+}
+
 static int check_scheme(const struct smg_scenario *s, struct smg_diag *diag)
 {
     if (smg_scheme_find(s->scheme) == NULL) {
@@ -93,7 +106,7 @@ static int choose_policy(struct smg_world *w, struct smg_diag *diag)
     int status = check_scheme(s, diag);
 
     if (status == SMG_OK && s->policy[0] != '\0') {
-        status = smg_plugin_open(s->policy, &w->plugin, &w->plugin_handle, diag);
+        status = blame("policy", smg_plugin_open(s->policy, &w->plugin, &w->plugin_handle, diag), diag);
     }
     if (status != SMG_OK) {
         return status;
@@ -113,6 +126,9 @@ static int check_available(const struct smg_scenario *s, struct smg_diag *diag)
     }
     if (s->emu.compute == SMG_EMU_KERNELS) {
         return not_available(diag, "emu.compute", "kernels", "use paced");
+    }
+    if (strcmp(s->emu.token, "none") != 0) {
+        return not_available(diag, "emu.token", s->emu.token, "use none");
     }
     return SMG_OK;
 }
@@ -136,7 +152,8 @@ static int make_instances(struct smg_world *w, struct smg_diag *diag)
         status = count_instances(&w->scenario.decode, "decode", &w->decode_instances, diag);
     }
     if (status == SMG_OK && w->prefill_instances + w->decode_instances > UINT16_MAX - 1u) {
-        status = smg_diag_set(diag, SMG_ERR_RANGE, "%u prefill and %u decode instances: at most %u in all", w->prefill_instances,
+        status = smg_diag_set(diag, SMG_ERR_RANGE, "key '%s.nodes': %u prefill and %u decode instances: at most %u in all",
+                              w->prefill_instances > w->decode_instances ? "prefill" : "decode", w->prefill_instances,
                               w->decode_instances, UINT16_MAX - 1u);
     }
     return status;
@@ -144,19 +161,19 @@ static int make_instances(struct smg_world *w, struct smg_diag *diag)
 
 static int load_hardware(struct smg_world *w, struct smg_diag *diag)
 {
-    int status = smg_instance_apply(&w->scenario.prefill, diag);
+    int status = blame("prefill.instance", smg_instance_apply(&w->scenario.prefill, diag), diag);
 
     if (status == SMG_OK) {
-        status = smg_instance_apply(&w->scenario.decode, diag);
+        status = blame("decode.instance", smg_instance_apply(&w->scenario.decode, diag), diag);
     }
     if (status == SMG_OK) {
-        status = smg_gpu_load(w->scenario.prefill.gpu, &w->prefill_gpu, diag);
+        status = blame("prefill.gpu", smg_gpu_load(w->scenario.prefill.gpu, &w->prefill_gpu, diag), diag);
     }
     if (status == SMG_OK) {
-        status = smg_gpu_load(w->scenario.decode.gpu, &w->decode_gpu, diag);
+        status = blame("decode.gpu", smg_gpu_load(w->scenario.decode.gpu, &w->decode_gpu, diag), diag);
     }
     if (status == SMG_OK) {
-        status = smg_nic_load(w->scenario.network.nic, &w->nic, diag);
+        status = blame("network.nic", smg_nic_load(w->scenario.network.nic, &w->nic, diag), diag);
     }
     return status == SMG_OK ? smg_host_load("default", &w->host, diag) : status;
 }
@@ -193,7 +210,7 @@ static int make_importance(struct smg_world *w, struct smg_diag *diag)
     smg_scheme_features(w, &features);
     ranking = smg_world_ranking(w, features.ranking);
     if (strcmp(w->scenario.proactive.importance, "auto") != 0) {
-        status = read_importance(w, diag);
+        status = blame("proactive.importance", read_importance(w, diag), diag);
     } else if (ranking != NULL && ranking->needs_importance) {
         status = smg_importance_auto(w, &w->importance, diag);
     }
@@ -224,7 +241,7 @@ static int check_recording(struct smg_world *w, struct smg_diag *diag)
     if (w->scenario.selection.source != SMG_SOURCE_ENTRY) {
         return smg_diag_set(diag, SMG_ERR_INVALID, "key 'selection.file': recorded selections need selection.source: entry");
     }
-    status = smg_recording_open(w->scenario.selection.file, &r, diag);
+    status = blame("selection.file", smg_recording_open(w->scenario.selection.file, &r, diag), diag);
     if (status == SMG_OK) {
         status = smg_recording_fits(r, w, diag);
         w->synthetic_selection = smg_recording_synthetic(r);
@@ -241,7 +258,7 @@ static int fill(struct smg_world *w, struct smg_diag *diag)
         status = check_available(&w->scenario, diag);
     }
     if (status == SMG_OK) {
-        status = smg_model_load(w->scenario.model, &w->model, diag);
+        status = blame("model", smg_model_load(w->scenario.model, &w->model, diag), diag);
     }
     if (status == SMG_OK) {
         status = check_hack(w, diag);
@@ -253,7 +270,8 @@ static int fill(struct smg_world *w, struct smg_diag *diag)
         status = make_instances(w, diag);
     }
     if (status == SMG_OK) {
-        status = smg_workload_make(w, diag);
+        status = blame(w->scenario.workload.kind == SMG_WORKLOAD_TRACE ? "workload.file" : "workload.dataset",
+                       smg_workload_make(w, diag), diag);
     }
     if (status != SMG_OK) {
         return status;

@@ -1,0 +1,145 @@
+/* Keys that were given and cannot have an effect, because of what other keys say. Only sure cases: a line here is shown to people. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scheme.h"
+#include "traces/scenario.h"
+#include "traces/scenario_origin.h"
+
+struct rule {
+    const char *key;
+    int (*in_vain)(const struct smg_scenario *s); /* NULL: always */
+    const char *because;                          /* the key whose value is the reason; NULL: why says it */
+    const char *why;
+};
+
+static int no_trace(const struct smg_scenario *s)
+{
+    return s->workload.kind != SMG_WORKLOAD_TRACE;
+}
+
+static int from_trace(const struct smg_scenario *s)
+{
+    return s->workload.kind == SMG_WORKLOAD_TRACE;
+}
+
+static int no_poisson(const struct smg_scenario *s)
+{
+    return s->workload.kind != SMG_WORKLOAD_POISSON;
+}
+
+static int length_given(const struct smg_scenario *s)
+{
+    return s->workload.kind != SMG_WORKLOAD_TRACE && s->workload.prompt_tokens_set;
+}
+
+/* The scheme does not speculate even where the scenario lets it. A plug-in may do as it likes. */
+static int never_speculates(const struct smg_scenario *s)
+{
+    const struct smg_scheme *scheme = s->policy[0] == '\0' ? smg_scheme_find(s->scheme) : NULL;
+    struct smg_scenario willing = *s;
+    struct smg_features features;
+
+    if (scheme == NULL) {
+        return 0;
+    }
+    willing.speculative.enabled = 1;
+    scheme->features(&willing, &features);
+    return !features.speculative;
+}
+
+static int switched_off(const struct smg_scenario *s)
+{
+    return !never_speculates(s) && s->policy[0] == '\0' && !s->speculative.enabled;
+}
+
+static int no_hack(const struct smg_scenario *s)
+{
+    return s->policy[0] == '\0' && strcmp(s->scheme, "hack") != 0;
+}
+
+static int no_infinigen(const struct smg_scenario *s)
+{
+    return s->selector != SMG_SELECTOR_INFINIGEN;
+}
+
+static int no_hata(const struct smg_scenario *s)
+{
+    return s->selector != SMG_SELECTOR_HATA;
+}
+
+static const struct rule rules[] = {
+    {"workload.file", no_trace, "workload.kind", NULL},
+    {"workload.format", no_trace, "workload.kind", NULL},
+    {"workload.limit", no_trace, "workload.kind", NULL},
+    {"workload.speedup", no_trace, "workload.kind", NULL},
+    {"workload.rate", no_poisson, "workload.kind", NULL},
+    {"workload.requests", from_trace, "workload.kind", NULL},
+    {"workload.prompt_tokens", from_trace, "workload.kind", NULL},
+    {"workload.output_tokens", from_trace, "workload.kind", NULL},
+    {"workload.dataset", from_trace, "workload.kind", NULL},
+    {"workload.dataset", length_given, "workload.prompt_tokens", NULL},
+    {"speculative.ratio", never_speculates, "scheme", NULL},
+    {"speculative.start", never_speculates, "scheme", NULL},
+    {"speculative.queue", never_speculates, "scheme", NULL},
+    {"speculative.ratio", switched_off, "speculative.enabled", NULL},
+    {"speculative.start", switched_off, "speculative.enabled", NULL},
+    {"speculative.queue", switched_off, "speculative.enabled", NULL},
+    {"selection.natural", no_infinigen, "selector", NULL},
+    {"selection.partial_ratio", no_infinigen, "selector", NULL},
+    {"selection.hash_bits", no_hata, "selector", NULL},
+    {"selection.alpha", NULL, NULL, "has no effect: what the threshold selects is given by selection.natural"},
+    {"selection.batch_mean", NULL, NULL, "has no effect yet: each request counts by itself"},
+    {"hack.layout", no_hack, "scheme", NULL},
+    {"hack.bits", no_hack, "scheme", NULL},
+    {"hack.group", no_hack, "scheme", NULL},
+    {"hack.fused", no_hack, "scheme", NULL},
+};
+
+/* A value that is the default is no wish of its own: files that spell every key out are fine. */
+static int is_default(const struct smg_key *k, const struct smg_scenario *s)
+{
+    struct smg_scenario preset;
+
+    smg_scenario_default(&preset);
+    return memcmp((const char *)s + k->offset, (const char *)&preset + k->offset, k->bytes) == 0;
+}
+
+/* The value as a scenario file has it. */
+static void value_text(const char *path, const struct smg_scenario *s, char *text, size_t text_bytes)
+{
+    json_t *value = smg_key_json(smg_key_find(path), s);
+    char *dumped = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+
+    snprintf(text, text_bytes, "%.40s", json_is_string(value) ? json_string_value(value) : dumped != NULL ? dumped : "?");
+    free(dumped);
+    json_decref(value);
+}
+
+static void tell(const struct rule *r, const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg)
+{
+    char at[300], value[48], text[512];
+
+    smg_origins_text(o, r->key, at, sizeof(at));
+    if (r->because == NULL) {
+        snprintf(text, sizeof(text), "%skey '%s': %s", at, r->key, r->why);
+    } else {
+        value_text(r->because, s, value, sizeof(value));
+        snprintf(text, sizeof(text), "%skey '%s': has no effect with %s: %s", at, r->key, r->because, value);
+    }
+    warn(arg, text);
+}
+
+void smg_origins_in_vain(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        const struct rule *r = &rules[i];
+
+        if (smg_origins_given(o, r->key) && !is_default(smg_key_find(r->key), s) && (r->in_vain == NULL || r->in_vain(s))) {
+            tell(r, o, s, warn, arg);
+        }
+    }
+}
