@@ -154,7 +154,7 @@ int smg_byte_reader_open(const char *path, const void *data, size_t bytes, const
         return smg_byte_reader_fail(&r, "magic", "the file has %zu bytes, expected at least 16", bytes);
     }
     if (memcmp(data, magic, 4) != 0) {
-        return smg_byte_reader_fail(&r, "magic", "expected \"%.4s\"", magic);
+        return smg_byte_reader_fail(&r, "magic", "expected \"%.4s\", found \"%.4s\"", magic, (const char *)data);
     }
     r.bytes = bytes - 8;
     expected = smg_fnv1a64(SMG_FNV1A64_START, data, r.bytes);

@@ -103,6 +103,9 @@ static int header_count(struct smg_byte_reader *in, const json_t *root, const ch
 {
     const json_t *value = json_object_get(root, name);
 
+    if (value == NULL) {
+        return smg_byte_reader_fail(in, "header", "key '%s' is missing", name);
+    }
     if (!json_is_integer(value) || json_integer_value(value) < lo || json_integer_value(value) > hi) {
         return smg_byte_reader_fail(in, "header", "key '%s': expected an integer from %u to %u", name, lo, hi);
     }

@@ -58,12 +58,26 @@ static int is_null(const char *text)
     return strcmp(text, "~") == 0 || strcmp(text, "null") == 0 || strcmp(text, "Null") == 0 || strcmp(text, "NULL") == 0;
 }
 
-static int wrong_kind(const struct walk *w, const yaml_node_t *node, const char *path, const struct smg_key *k)
+/* What a node is, for a person. */
+static void found_text(const yaml_node_t *node, char *text, size_t text_bytes)
 {
-    char expected[160], what[256];
+    const char *value = node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : NULL;
 
-    smg_key_expected(k, expected, sizeof(expected));
-    snprintf(what, sizeof(what), "expected %s, found a %s", expected, node->type == YAML_MAPPING_NODE ? "mapping" : "sequence");
+    if (value == NULL) {
+        snprintf(text, text_bytes, "a %s", node->type == YAML_MAPPING_NODE ? "mapping" : "sequence");
+    } else if (value[0] == '\0') {
+        snprintf(text, text_bytes, "nothing");
+    } else {
+        snprintf(text, text_bytes, "'%.60s'", value);
+    }
+}
+
+static int wrong_kind(const struct walk *w, const yaml_node_t *node, const char *path, const char *expected)
+{
+    char found[80], what[256];
+
+    found_text(node, found, sizeof(found));
+    snprintf(what, sizeof(what), "expected %.160s, found %s", expected, found);
     return complain(w, node, path, what);
 }
 
@@ -95,14 +109,15 @@ static void note_origin(struct walk *w, const yaml_node_t *value, const struct s
 static int set_leaf(struct walk *w, const yaml_node_t *key, const yaml_node_t *value, const struct smg_key *k)
 {
     const char *text = (const char *)value->data.scalar.value;
-    char what[384];
+    char expected[160], what[384];
     int quoted, status = once(w, key, k);
 
     if (status != SMG_OK) {
         return status;
     }
     if (value->type != YAML_SCALAR_NODE) {
-        return wrong_kind(w, value, k->path, k);
+        smg_key_expected(k, expected, sizeof(expected));
+        return wrong_kind(w, value, k->path, expected);
     }
     quoted = value->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (strlen(text) != value->data.scalar.length) {
@@ -135,6 +150,9 @@ static int walk_pair(struct walk *w, const yaml_node_t *key, const yaml_node_t *
     if (k != NULL) {
         return set_leaf(w, key, value, k);
     }
+    if (strcmp((const char *)key->data.scalar.value, "<<") == 0) {
+        return complain(w, key, path, "mappings are not merged; write the keys out");
+    }
     /* The keys inside an unknown mapping say best what was meant, so an unknown group is entered too. */
     if (value->type == YAML_MAPPING_NODE && value->data.mapping.pairs.start < value->data.mapping.pairs.top &&
         depth < DEPTH_MAX) {
@@ -143,7 +161,7 @@ static int walk_pair(struct walk *w, const yaml_node_t *key, const yaml_node_t *
     if (!smg_key_is_group(path)) {
         return unknown_key(w, key, path);
     }
-    return value->type == YAML_MAPPING_NODE ? SMG_OK : complain(w, value, path, "expected a mapping of keys");
+    return value->type == YAML_MAPPING_NODE ? SMG_OK : wrong_kind(w, value, path, "a mapping of keys");
 }
 
 static int walk_mapping(struct walk *w, const yaml_node_t *mapping, const char *prefix, int depth)
@@ -158,16 +176,41 @@ static int walk_mapping(struct walk *w, const yaml_node_t *mapping, const char *
     return status;
 }
 
-static int yaml_error(const yaml_parser_t *p, const char *file, struct smg_diag *diag)
+/* Line of a byte of the file, from 1. */
+static size_t line_of(const char *data, size_t offset)
+{
+    size_t line = 1;
+
+    for (; offset > 0; offset--, data++) {
+        line += *data == '\n';
+    }
+    return line;
+}
+
+/* What stands at a place of the file, 0 behind the end. */
+static char char_at(const char *data, const yaml_mark_t *mark)
+{
+    size_t line;
+
+    for (line = 0; line < mark->line && data != NULL; line++) {
+        data = strchr(data, '\n');
+        data = data != NULL ? data + 1 : NULL;
+    }
+    return data != NULL && strcspn(data, "\n") > mark->column ? data[mark->column] : '\0';
+}
+
+/* data: the whole file. */
+static int yaml_error(const yaml_parser_t *p, const char *file, const char *data, struct smg_diag *diag)
 {
     if (p->error == YAML_MEMORY_ERROR) {
         return smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", file);
     }
     if (p->error == YAML_READER_ERROR) {
-        return smg_diag_set(diag, SMG_ERR_PARSE, "%s: byte %zu: %s", file, p->problem_offset, p->problem);
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: byte %zu: %s", file, line_of(data, p->problem_offset),
+                            p->problem_offset, p->problem);
     }
     return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu:%zu: %s", file, p->problem_mark.line + 1, p->problem_mark.column + 1,
-                        p->problem);
+                        char_at(data, &p->problem_mark) == '\t' ? "found a tab; YAML is indented with blanks" : p->problem);
 }
 
 static int walk_document(yaml_document_t *document, const char *file, struct smg_scenario *s, struct smg_origins *origins,
@@ -175,26 +218,28 @@ static int walk_document(yaml_document_t *document, const char *file, struct smg
 {
     struct walk w = {.document = document, .file = file, .scenario = s, .origins = origins, .diag = diag};
     yaml_node_t *root = yaml_document_get_root_node(document);
+    char found[80];
 
     if (root == NULL) {
         return smg_diag_set(diag, SMG_ERR_PARSE, "%s: empty: expected a mapping of keys", file);
     }
     if (root->type != YAML_MAPPING_NODE) {
-        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu:%zu: expected a mapping of keys", file, root->start_mark.line + 1,
-                            root->start_mark.column + 1);
+        found_text(root, found, sizeof(found));
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu:%zu: expected a mapping of keys, found %s", file,
+                            root->start_mark.line + 1, root->start_mark.column + 1, found);
     }
     return walk_mapping(&w, root, "", 0);
 }
 
 /* A second document would be ignored silently, so it is an error. */
-static int at_end(yaml_parser_t *parser, const char *file, struct smg_diag *diag)
+static int at_end(yaml_parser_t *parser, const char *file, const char *data, struct smg_diag *diag)
 {
     yaml_document_t document;
     yaml_node_t *root;
     int status = SMG_OK;
 
     if (!yaml_parser_load(parser, &document)) {
-        return yaml_error(parser, file, diag);
+        return yaml_error(parser, file, data, diag);
     }
     root = yaml_document_get_root_node(&document);
     if (root != NULL) {
@@ -219,9 +264,9 @@ static int parse_yaml(const char *data, size_t bytes, const char *file, struct s
     if (yaml_parser_load(&parser, &document)) {
         status = walk_document(&document, file, s, origins, diag);
         yaml_document_delete(&document);
-        status = status == SMG_OK ? at_end(&parser, file, diag) : status;
+        status = status == SMG_OK ? at_end(&parser, file, data, diag) : status;
     } else {
-        status = yaml_error(&parser, file, diag);
+        status = yaml_error(&parser, file, data, diag);
     }
     yaml_parser_delete(&parser);
     return status;
