@@ -49,13 +49,42 @@ static int cut_line(char *line, const char **cell, size_t columns)
     return SMG_OK;
 }
 
+/* A file that was cut short may end in a number that lost its last digits. */
+static int check_text(const char *text, size_t bytes, const char *path, struct smg_diag *diag)
+{
+    const char *quote = strchr(text, '"'), *c;
+    size_t line = 1;
+
+    if (strlen(text) != bytes)
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s: expected text, found a 0 byte", path);
+    if (!bytes || *text == '\n' || *text == '\r')
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:1: expected a header line", path);
+    for (c = text; c != (quote ? quote : text + bytes); c++)
+        line += *c == '\n';
+    if (quote)
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: found a quote, these files have none", path, line);
+    if (text[bytes - 1] != '\n')
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: the line does not end: the file was cut short", path, line);
+    return SMG_OK;
+}
+
+static int check_names(const struct smg_csv *c, struct smg_diag *diag)
+{
+    for (size_t i = 0; i < c->columns; i++) {
+        if (!c->cell[i][0])
+            return smg_diag_set(diag, SMG_ERR_PARSE, "%s:1: column %zu has no name", c->path, i + 1);
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(c->cell[i], c->cell[j]))
+                return smg_diag_set(diag, SMG_ERR_PARSE, "%s:1: two columns '%.60s'", c->path, c->cell[i]);
+    }
+    return SMG_OK;
+}
+
 static int cut(struct smg_csv *c, struct smg_diag *diag)
 {
     size_t lines = count(c->text, '\n') + 1, n = 0;
     char *cursor = c->text, *line = next_line(&cursor);
 
-    if (!line || !*line)
-        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:1: expected a header line", c->path);
     c->columns = count(line, ',') + 1;
     c->cell = calloc(lines * c->columns, sizeof *c->cell);
     if (!c->cell)
@@ -66,7 +95,7 @@ static int cut(struct smg_csv *c, struct smg_diag *diag)
             return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: expected %zu cells, found %zu", c->path, n + 1, c->columns, found);
     }
     c->rows = n - 1;
-    return SMG_OK;
+    return check_names(c, diag);
 }
 
 int smg_csv_read(const char *path, struct smg_csv *out, struct smg_diag *diag)
@@ -77,8 +106,8 @@ int smg_csv_read(const char *path, struct smg_csv *out, struct smg_diag *diag)
     memset(out, 0, sizeof *out);
     snprintf(out->path, sizeof out->path, "%s", path);
     status = smg_file_read(path, CSV_BYTES_MAX, &out->text, &bytes, diag);
-    if (!status && strlen(out->text) != bytes)
-        status = smg_diag_set(diag, SMG_ERR_PARSE, "%s: expected text, found a 0 byte", path);
+    if (!status)
+        status = check_text(out->text, bytes, path, diag);
     if (!status)
         status = cut(out, diag);
     if (status)
@@ -102,6 +131,25 @@ int smg_csv_column(const struct smg_csv *c, const char *name, size_t *out, struc
         return SMG_OK;
     }
     return smg_diag_set(diag, SMG_ERR_PARSE, "%s:1: no column '%s'", c->path, name);
+}
+
+int smg_csv_header(const struct smg_csv *c, const char *expected, struct smg_diag *diag)
+{
+    size_t column = 0;
+
+    while (*expected) {
+        size_t n = strcspn(expected, ",");
+        const char *found = column < c->columns ? c->cell[column] : "";
+        column++;
+        if (strlen(found) != n || strncmp(found, expected, n))
+            return smg_diag_set(diag, SMG_ERR_PARSE, "%s:1: column %zu: expected '%.*s', found '%.60s'", c->path, column, (int)n,
+                                expected, found);
+        expected += n + (expected[n] == ',');
+    }
+    if (column < c->columns)
+        return smg_diag_set(diag, SMG_ERR_PARSE, "%s:1: column %zu: expected none, found '%.60s'", c->path, column + 1,
+                            c->cell[column]);
+    return SMG_OK;
 }
 
 const char *smg_csv_cell(const struct smg_csv *c, size_t row, size_t column)

@@ -1,4 +1,5 @@
-/* A CSV file as this room writes them, read back: a header line, no quotes, the same number of cells in every line. */
+/* A CSV file as this room writes them, read back: a header line of names that differ, no quotes, the same number of cells in every
+ * line, and an end to the last one. */
 #ifndef SMG_EXPERIMENTS_CSV_H
 #define SMG_EXPERIMENTS_CSV_H
 
@@ -19,6 +20,8 @@ int smg_csv_read(const char *path, struct smg_csv *out, struct smg_diag *diag);
 void smg_csv_free(struct smg_csv *c);
 /* Index of a column. SMG_ERR_PARSE: there is none. */
 int smg_csv_column(const struct smg_csv *c, const char *name, size_t *out, struct smg_diag *diag);
+/* SMG_ERR_PARSE: the columns are not exactly those of `expected`, "a,b,c". */
+int smg_csv_header(const struct smg_csv *c, const char *expected, struct smg_diag *diag);
 /* Cell of a row from 0. */
 const char *smg_csv_cell(const struct smg_csv *c, size_t row, size_t column);
 /* The number in a cell, NAN when it is empty. SMG_ERR_PARSE names file, line and field. */

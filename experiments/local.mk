@@ -43,6 +43,7 @@ libsmgexp_la_SOURCES = \
 	experiments/run.h \
 	experiments/run_json.c \
 	experiments/run_priv.h \
+	experiments/run_settings.c \
 	experiments/run_write.c \
 	experiments/summarize.c \
 	experiments/summarize.h \

@@ -6,6 +6,11 @@
 #include "experiments/files.h"
 #include "experiments/run_priv.h"
 
+const char smg_requests_header[] =
+    "request,status,reason,arrival_s,prompt_tokens,output_tokens,prefill_instance,decode_instance,mode,kr_blocks,prefill_start_s,"
+    "prefill_end_s,push_done_s,decode_join_s,first_token_s,second_token_s,finish_s,ttft_s,ttst_s,tbt_mean_s,metadata_bytes,"
+    "proactive_bytes,on_demand_bytes,speculative_bytes,duplicate_bytes,messages,on_demand_ratio";
+
 static void cell_s(FILE *f, double x)
 {
     if (isfinite(x))
@@ -78,11 +83,7 @@ int smg_write_requests_csv(const struct smg_run *run, const char *path, struct s
 
     if (status)
         return status;
-    fputs("request,status,reason,arrival_s,prompt_tokens,output_tokens,prefill_instance,decode_instance,mode,kr_blocks,prefill_"
-          "start_s,"
-          "prefill_end_s,push_done_s,decode_join_s,first_token_s,second_token_s,finish_s,ttft_s,ttst_s,tbt_mean_s,metadata_bytes,"
-          "proactive_bytes,on_demand_bytes,speculative_bytes,duplicate_bytes,messages,on_demand_ratio\n",
-          f);
+    fprintf(f, "%s\n", smg_requests_header);
     for (uint32_t i = 0; i < run->records->n_requests; i++)
         put_request(f, run, i);
     return smg_output_close(f, path, SMG_OK, diag);

@@ -2,8 +2,12 @@
 #ifndef SMG_EXPERIMENTS_RUN_PRIV_H
 #define SMG_EXPERIMENTS_RUN_PRIV_H
 
+#include <jansson.h>
+
 #include "experiments/run.h"
 
+/* The columns of requests.csv. */
+extern const char smg_requests_header[];
 /* Each writes one file of the record folder at path. */
 int smg_write_requests_csv(const struct smg_run *run, const char *path, struct smg_diag *diag);
 int smg_write_tokens_csv(const struct smg_run *run, const char *path, struct smg_diag *diag);
@@ -14,6 +18,12 @@ int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws
 /* Reads the steps of an event and an action log. */
 int smg_write_decisions_csv(const struct smg_world *w, const char *events_path, const char *actions_path, const char *path,
                             struct smg_diag *diag);
+
+/* What run.json of a record folder says the run was made with, one level deep: "driver", "engine" (the one that ran), "version",
+ * "inputs" (without the scenario file), and every other scenario key by its whole name, but for those that make no other
+ * experiment: seed, records.*, slo.*.
+ * New reference. On error the outputs are unchanged; messages name the file. */
+int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_out, struct smg_diag *diag);
 
 /* Moves every file into the final folder and leaves all others there alone: for folders that hold more than one run. */
 int smg_outdir_add(struct smg_outdir *o, struct smg_diag *diag);

@@ -7,17 +7,29 @@
 #include "experiments/csv.h"
 #include "experiments/distribution.h"
 #include "experiments/files.h"
+#include "experiments/run_priv.h"
 #include "traces/text.h"
 
 static const char *const columns[] = {"ttft_s", "ttst_s", "tbt_mean_s", "on_demand_ratio"};
 
-enum { COLUMNS = sizeof columns / sizeof columns[0], CELL_WIDTH = 20 };
+enum { COLUMNS = sizeof columns / sizeof columns[0], CELL_WIDTH = 20, NAMED_MAX = 6, LABEL_BYTES = 256 };
 
 /* What a line says. */
 struct line {
     size_t requests, failed;
     double mean[COLUMNS], half_width[COLUMNS];
 };
+
+struct run {
+    const char *dir;
+    struct line line;
+    json_t *settings;
+    size_t like;                 /* the first run with the same settings */
+    size_t n_alike;              /* first of its settings: how many have them */
+    struct line all;             /* first of its settings: over the runs that have them */
+};
+
+/* ---- Reading ---- */
 
 static double mean_of(const struct smg_sample *s)
 {
@@ -37,6 +49,9 @@ static int read_column(const struct smg_csv *c, const char *name, double *mean, 
 
     for (size_t i = 0; i < c->rows && !status; i++) {
         status = smg_csv_number(c, i, column, &x, diag);
+        if (!status && x < 0)
+            status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected a number >= 0, found '%.60s'", c->path, i + 2,
+                                  name, smg_csv_cell(c, i, column));
         if (!status)
             smg_sample_add(&s, x);
     }
@@ -48,57 +63,142 @@ static int read_column(const struct smg_csv *c, const char *name, double *mean, 
     return status;
 }
 
-static int count_failed(const struct smg_csv *c, size_t *out, struct smg_diag *diag)
+static int bad_cell(const struct smg_csv *c, size_t row, size_t column, const char *expected, struct smg_diag *diag)
 {
-    size_t column = 0, n = 0;
-    int status = smg_csv_column(c, "status", &column, diag);
+    return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected %s, found '%.60s'", c->path, row + 2, c->cell[column],
+                        expected, smg_csv_cell(c, row, column));
+}
 
-    for (size_t i = 0; i < c->rows && !status; i++)
-        n += !strcmp(smg_csv_cell(c, i, column), "failed");
-    *out = n;
+/* Ids count from 0, and a request that finished has a first token. */
+static int read_states(const struct smg_csv *c, size_t *failed, struct smg_diag *diag)
+{
+    size_t request = 0, state = 0, ttft = 0, n = 0;
+    int status = smg_csv_column(c, "request", &request, diag);
+
+    if (!status)
+        status = smg_csv_column(c, "status", &state, diag);
+    if (!status)
+        status = smg_csv_column(c, "ttft_s", &ttft, diag);
+    for (size_t i = 0; i < c->rows && !status; i++) {
+        const char *word = smg_csv_cell(c, i, state);
+        char id[24];
+        snprintf(id, sizeof id, "%zu", i);
+        if (strcmp(smg_csv_cell(c, i, request), id))
+            status = bad_cell(c, i, request, id, diag);
+        else if (strcmp(word, "finished") && strcmp(word, "failed") && strcmp(word, "waiting"))
+            status = bad_cell(c, i, state, "finished, failed or waiting", diag);
+        else if (!strcmp(word, "finished") && !smg_csv_cell(c, i, ttft)[0])
+            status = bad_cell(c, i, ttft, "a number, since the request finished", diag);
+        n += !strcmp(word, "failed");
+    }
+    *failed = n;
     return status;
 }
 
-static int read_line(const char *dir, struct line *line, struct smg_diag *diag)
+static int read_requests(const char *path, uint32_t requests, struct line *line, struct smg_diag *diag)
 {
-    char path[SMG_PATH_MAX];
     struct smg_csv c;
-    int status = smg_path_join(dir, "requests.csv", path);
+    int status = smg_csv_read(path, &c, diag);
 
-    if (status)
-        return smg_diag_set(diag, status, "%s: name is too long", dir);
-    status = smg_csv_read(path, &c, diag);
     if (status)
         return status;
     line->requests = c.rows;
-    status = count_failed(&c, &line->failed, diag);
+    status = smg_csv_header(&c, smg_requests_header, diag);
+    if (!status)
+        status = read_states(&c, &line->failed, diag);
+    if (!status && c.rows != requests)
+        status = smg_diag_set(diag, SMG_ERR_PARSE, "%s: %zu rows, run.json says %u requests", path, c.rows, requests);
     for (size_t i = 0; i < COLUMNS && !status; i++)
         status = read_column(&c, columns[i], &line->mean[i], &line->half_width[i], diag);
     smg_csv_free(&c);
     return status;
 }
 
-/* The mean of the lines' means, as if each line were one observation. */
-static int pool(const struct line *lines, size_t n, struct line *all)
+static int read_run(const char *dir, struct run *run, struct smg_diag *diag)
 {
+    char path[SMG_PATH_MAX];
+    uint32_t requests = 0;
+    int status = smg_path_join(dir, "requests.csv", path);
+
+    run->dir = dir;
+    if (status)
+        return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
+    status = smg_run_settings(dir, &run->settings, &requests, diag);
+    return status ? status : read_requests(path, requests, &run->line, diag);
+}
+
+/* ---- Which runs are one experiment ---- */
+
+static void find_alike(struct run *run, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        run[i].like = 0;
+        while (!json_equal(run[run[i].like].settings, run[i].settings))
+            run[i].like++;
+        run[run[i].like].n_alike++;
+    }
+}
+
+/* The mean of the means of the runs like run[which], as if each were one observation. */
+static int pool(struct run *run, size_t n, size_t which)
+{
+    struct line *all = &run[which].all;
     int failed = 0;
 
-    memset(all, 0, sizeof *all);
-    for (size_t i = 0; i < n; i++) {
-        all->requests += lines[i].requests;
-        all->failed += lines[i].failed;
-    }
     for (size_t c = 0; c < COLUMNS; c++) {
         struct smg_sample s = {0};
         for (size_t i = 0; i < n; i++)
-            smg_sample_add(&s, lines[i].mean[c]);
+            if (run[i].like == which)
+                smg_sample_add(&s, run[i].line.mean[c]);
         all->mean[c] = mean_of(&s);
         all->half_width[c] = smg_sample_half_width(&s);
         failed |= s.failed;
         smg_sample_free(&s);
     }
+    for (size_t i = 0; i < n; i++) {
+        all->requests += run[i].like == which ? run[i].line.requests : 0;
+        all->failed += run[i].like == which ? run[i].line.failed : 0;
+    }
     return failed ? SMG_ERR_NOMEM : SMG_OK;
 }
+
+/* Whether some run has another value than the first. */
+static int varies(const struct run *run, size_t n, const char *key)
+{
+    for (size_t i = 1; i < n; i++)
+        if (!json_equal(json_object_get(run[0].settings, key), json_object_get(run[i].settings, key)))
+            return 1;
+    return 0;
+}
+
+static size_t append(char *text, size_t used, const char *format, const char *a, const char *b)
+{
+    int n = used < LABEL_BYTES ? snprintf(text + used, LABEL_BYTES - used, format, a, b) : 0;
+
+    return used + (size_t)(n > 0 ? n : 0);
+}
+
+/* The settings in which runs differ: their names, or with their values in one of the runs. */
+static void name_differences(const struct run *run, size_t n, const json_t *values, char text[LABEL_BYTES])
+{
+    const char *key;
+    json_t *unused;
+    size_t named = 0, used = 0;
+
+    text[0] = '\0';
+    json_object_foreach(run[0].settings, key, unused)
+    {
+        json_t *value = json_object_get(values, key);
+        char *dumped = json_is_string(value) ? strdup(json_string_value(value)) : json_dumps(value, JSON_ENCODE_ANY);
+        if (varies(run, n, key) && named++ < NAMED_MAX)
+            used = append(text, used, values && strcmp(key, "inputs") ? " %s=%s" : " %s", key, dumped ? dumped : "?");
+        free(dumped);
+    }
+    if (named > NAMED_MAX)
+        append(text, used, "%s%s", " ...", "");
+}
+
+/* ---- The table ---- */
 
 static void print_line(FILE *out, int width, const char *name, const struct line *line)
 {
@@ -113,34 +213,64 @@ static void print_line(FILE *out, int width, const char *name, const struct line
     fputc('\n', out);
 }
 
-static void print_table(FILE *out, const char *const *dirs, const struct line *lines, size_t n, const struct line *all)
+/* Name of the line over the runs like run[which]; "" when it has no other like it. */
+static void label_of(const struct run *run, size_t n, size_t which, char label[LABEL_BYTES + 32])
 {
-    int width = (int)strlen("mean of runs");
+    char differences[LABEL_BYTES];
 
-    for (size_t i = 0; i < n; i++)
-        width = (int)strlen(dirs[i]) > width ? (int)strlen(dirs[i]) : width;
+    label[0] = '\0';
+    if (run[which].n_alike < 2)
+        return;
+    name_differences(run, n, run[which].settings, differences);
+    if (differences[0])
+        snprintf(label, LABEL_BYTES + 32, "mean of %zu runs%s", run[which].n_alike, differences);
+    else
+        snprintf(label, LABEL_BYTES + 32, "mean of runs");
+}
+
+static void print_table(FILE *out, const struct run *run, size_t n)
+{
+    char label[LABEL_BYTES + 32], differences[LABEL_BYTES];
+    int width = (int)strlen("run");
+
+    for (size_t i = 0; i < n; i++) {
+        label_of(run, n, i, label);
+        width = (int)strlen(run[i].dir) > width ? (int)strlen(run[i].dir) : width;
+        width = (int)strlen(label) > width ? (int)strlen(label) : width;
+    }
     fprintf(out, "%-*s %9s %7s", width, "run", "requests", "failed");
     for (size_t i = 0; i < COLUMNS; i++)
         fprintf(out, " %*s", CELL_WIDTH, columns[i]);
     fputc('\n', out);
     for (size_t i = 0; i < n; i++)
-        print_line(out, width, dirs[i], &lines[i]);
-    if (n > 1)
-        print_line(out, width, "mean of runs", all);
-    fputs("Mean +- half of the 95% confidence interval (Student's t) over requests; in the last line over runs.\n", out);
+        print_line(out, width, run[i].dir, &run[i].line);
+    for (size_t i = 0; i < n; i++) {
+        label_of(run, n, i, label);
+        if (label[0])
+            print_line(out, width, label, &run[i].all);
+    }
+    fputs("Mean +- half of the 95% confidence interval (Student's t) over requests; in a mean of runs over those runs.\n", out);
+    name_differences(run, n, NULL, differences);
+    if (differences[0])
+        fprintf(out, "No mean over runs that differ in more than their seed; these differ in%s.\n", differences);
 }
 
 int smg_summarize(const char *const *dirs, size_t n, FILE *out, struct smg_diag *diag)
 {
-    struct line *lines = calloc(n + 1, sizeof *lines);
-    int status = lines ? SMG_OK : smg_diag_set(diag, SMG_ERR_NOMEM, "summarize: out of memory");
+    struct run *run = calloc(n + 1, sizeof *run);
+    int status = run ? SMG_OK : smg_diag_set(diag, SMG_ERR_NOMEM, "summarize: out of memory");
 
     for (size_t i = 0; i < n && !status; i++)
-        status = read_line(dirs[i], &lines[i], diag);
-    if (!status && pool(lines, n, &lines[n]))
-        status = smg_diag_set(diag, SMG_ERR_NOMEM, "summarize: out of memory");
+        status = read_run(dirs[i], &run[i], diag);
     if (!status)
-        print_table(out, dirs, lines, n, &lines[n]);
-    free(lines);
+        find_alike(run, n);
+    for (size_t i = 0; i < n && !status; i++)
+        if (run[i].n_alike && pool(run, n, i))
+            status = smg_diag_set(diag, SMG_ERR_NOMEM, "summarize: out of memory");
+    if (!status)
+        print_table(out, run, n);
+    for (size_t i = 0; run && i < n; i++)
+        json_decref(run[i].settings);
+    free(run);
     return status;
 }

@@ -7,9 +7,10 @@
 
 #include "core/status.h"
 
-/* Prints one line per folder of dirs[n]: requests, and the mean over its requests of TTFT, TTST, TBT (s) and on-demand ratio with
- * half the width of the 95% confidence interval. With several folders a last line gives the mean over the folders' means, and its
- * interval: for runs that differ only in their seed. Read from requests.csv. On error nothing is printed. */
+/* Prints one line per folder of dirs[n >= 1]: requests, and the mean over its requests of TTFT, TTST, TBT (s) and on-demand ratio
+ * with half the width of the 95% confidence interval. Folders that differ in their seed alone get a line of the mean over their
+ * means, and its interval; where folders differ in more, the last line names in what. Read from run.json and requests.csv, which
+ * must be exactly what smg_run_write writes: messages name file, line and field. On error nothing is printed. */
 int smg_summarize(const char *const *dirs, size_t n, FILE *out, struct smg_diag *diag);
 
 #endif

@@ -22,7 +22,7 @@ static void test_csv(void **state)
     size_t column = 9;
     double x;
 
-    file_put(file_in(*state, "x.csv"), "a,b\r\n1.5,\r\ntwo,3");
+    file_put(file_in(*state, "x.csv"), "a,b\r\n1.5,\r\ntwo,3\n");
     assert_int_equal(smg_csv_read(file_in(*state, "x.csv"), &c, &diag), SMG_OK);
     assert_int_equal(c.rows, 2);
     assert_int_equal(smg_csv_column(&c, "c", &column, &diag), SMG_ERR_PARSE);
@@ -35,20 +35,58 @@ static void test_csv(void **state)
     assert_int_equal(smg_csv_number(&c, 1, 0, &x, &diag), SMG_ERR_PARSE);
     assert_non_null(strstr(diag.text, "x.csv:3: field 'a': expected a number, found 'two'"));
     assert_string_equal(smg_csv_cell(&c, 1, 1), "3");
+    assert_int_equal(smg_csv_header(&c, "a,b", &diag), SMG_OK);
+    assert_int_equal(smg_csv_header(&c, "a,c", &diag), SMG_ERR_PARSE);
+    assert_non_null(strstr(diag.text, "x.csv:1: column 2: expected 'c', found 'b'"));
+    assert_int_equal(smg_csv_header(&c, "a", &diag), SMG_ERR_PARSE);
+    assert_non_null(strstr(diag.text, "x.csv:1: column 2: expected none, found 'b'"));
+    assert_int_equal(smg_csv_header(&c, "a,b,c", &diag), SMG_ERR_PARSE);
+    assert_non_null(strstr(diag.text, "x.csv:1: column 3: expected 'c', found ''"));
     smg_csv_free(&c);
 
     assert_refused(*state, "", "x.csv:1: expected a header line");
     assert_refused(*state, "a,b\n1,2\n1\n", "x.csv:3: expected 2 cells, found 1");
     assert_refused(*state, "a,b\n1,2,3\n", "x.csv:2: expected 2 cells, found 3");
+    assert_refused(*state, "\na,b\n", "x.csv:1: expected a header line");
+    assert_refused(*state, "a,b\n1,2\n\n", "x.csv:3: expected 2 cells, found 1");
+    assert_refused(*state, "a,b\n1,2\n1,0.45", "x.csv:3: the line does not end: the file was cut short");
+    assert_refused(*state, "a,b", "x.csv:1: the line does not end");
+    assert_refused(*state, "a,b\n1,\"2\"\n", "x.csv:2: found a quote, these files have none");
+    assert_refused(*state, "a,,c\n1,2,3\n", "x.csv:1: column 2 has no name");
+    assert_refused(*state, "a,b,a\n1,2,3\n", "x.csv:1: two columns 'a'");
 }
 
-static void put_run(const char *folder, const char *name, const char *rows)
+/* ---- Record folders: the files that summarize reads, made by hand ---- */
+
+#define HEADER                                                                                                                   \
+    "request,status,reason,arrival_s,prompt_tokens,output_tokens,prefill_instance,decode_instance,mode,kr_blocks,"              \
+    "prefill_start_s,prefill_end_s,push_done_s,decode_join_s,first_token_s,second_token_s,finish_s,ttft_s,ttst_s,tbt_mean_s,"  \
+    "metadata_bytes,proactive_bytes,on_demand_bytes,speculative_bytes,duplicate_bytes,messages,on_demand_ratio\n"
+
+/* A row: the columns that are read, the others empty. */
+#define ROW(id, status, ttft, ttst, tbt, ratio)                                                                                  \
+    id "," status ",,0,100,4,1,7,selective,5,,,,,,,," ttft "," ttst "," tbt ",,,,,,," ratio "\n"
+
+static void put_run_json(const char *dir, unsigned requests, const char *scenario)
 {
     char text[1024];
 
-    assert_int_equal(mkdir(file_in(folder, name), 0777), 0);
-    snprintf(text, sizeof text, "request,status,ttft_s,ttst_s,tbt_mean_s,on_demand_ratio\n%s", rows);
-    file_put(file_in(file_in(folder, name), "requests.csv"), text);
+    snprintf(text, sizeof text,
+             "{\"driver\": \"sim\", \"engine\": \"native\", \"version\": \"1\", \"requests\": %u, \"inputs\": [], \"scenario\": "
+             "{%s}}",
+             requests, scenario);
+    file_put(file_in(dir, "run.json"), text);
+}
+
+static void put_run(const char *folder, const char *name, unsigned requests, const char *scenario, const char *rows)
+{
+    char text[2048], dir[1024];
+
+    snprintf(dir, sizeof dir, "%s", file_in(folder, name));
+    assert_int_equal(mkdir(dir, 0777), 0);
+    snprintf(text, sizeof text, HEADER "%s", rows);
+    file_put(file_in(dir, "requests.csv"), text);
+    put_run_json(dir, requests, scenario);
 }
 
 /* One blank where there were several. */
@@ -62,31 +100,124 @@ static void squeeze(char *text)
     *to = '\0';
 }
 
-static void test_summarize(void **state)
+/* The table of folder/NAME..., blanks squeezed; to be freed. */
+static char *table_of(const char *folder, const char *const *names, size_t n)
 {
-    char one[1024], two[1024], *text = NULL;
-    const char *dirs[] = {one, two};
+    char path[8][1024], *text = NULL;
+    const char *dirs[8];
     struct smg_diag diag = {""};
     size_t bytes = 0;
     FILE *f = open_memstream(&text, &bytes);
 
     assert_non_null(f);
-    put_run(*state, "one", "0,finished,1,2,0.5,\n1,finished,3,4,,\n2,failed,,,,\n");
-    put_run(*state, "two", "0,finished,4,5,0.25,0.5\n");
-    snprintf(one, sizeof one, "%s", file_in(*state, "one"));
-    snprintf(two, sizeof two, "%s", file_in(*state, "two"));
-    assert_int_equal(smg_summarize(dirs, 2, f, &diag), SMG_OK);
+    assert_in_range(n, 1, 8);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(path[i], sizeof path[i], "%s", file_in(folder, names[i]));
+        dirs[i] = path[i];
+    }
+    if (smg_summarize(dirs, n, f, &diag))
+        fail_msg("%s", diag.text);
     assert_int_equal(fclose(f), 0);
     squeeze(text);
+    return text;
+}
+
+static void test_summarize(void **state)
+{
+    static const char *const names[] = {"one", "two"};
+    char *text;
+
+    put_run(*state, "one", 3, "\"seed\": 1",
+            ROW("0", "finished", "1", "2", "0.5", "") ROW("1", "finished", "3", "4", "", "") ROW("2", "failed", "", "", "", ""));
+    put_run(*state, "two", 1, "\"seed\": 2, \"records\": {\"tokens\": false}", ROW("0", "finished", "4", "5", "0.25", "0.5"));
+    text = table_of(*state, names, 2);
     /* two values 1 and 3: t(0.975, 1) = 12.706, standard error 1 */
     assert_non_null(strstr(text, "/one 3 1 2 +- 13 3 +- 13 0.5 -\n"));
     assert_non_null(strstr(text, "/two 1 0 4 5 0.25 0.5\n"));
     assert_non_null(strstr(text, "mean of runs 4 1 3 +- 13 4 +- 13 0.375 +- 1.6 0.5\n"));
+    assert_null(strstr(text, "differ in"));
     free(text);
+}
 
-    file_put(file_in(one, "requests.csv"), "request,status\n");
-    assert_int_equal(smg_summarize(dirs, 2, stdout, &diag), SMG_ERR_PARSE);
-    assert_non_null(strstr(diag.text, "no column 'ttft_s'"));
+/* Runs of another scheme, model or anything but the seed are no repetitions: no mean over them. */
+static void test_groups(void **state)
+{
+    static const char *const names[] = {"a", "b", "c", "d"};
+    char *text;
+
+    put_run(*state, "a", 1, "\"scheme\": \"full\"", ROW("0", "finished", "1", "1", "1", "0"));
+    put_run(*state, "b", 1, "\"scheme\": \"partial\"", ROW("0", "finished", "2", "2", "2", "0.5"));
+    put_run(*state, "c", 1, "\"scheme\": \"full\", \"seed\": 5", ROW("0", "finished", "3", "3", "3", "0"));
+    put_run(*state, "d", 1, "\"scheme\": \"full\", \"prefill\": {\"nodes\": 4}", ROW("0", "finished", "9", "9", "9", "0"));
+    text = table_of(*state, names, 4);
+    assert_non_null(strstr(text, "mean of 2 runs scheme=full prefill.nodes=3 2 0 2 +- 13 2 +- 13 2 +- 13 0 +- 0\n"));
+    assert_non_null(strstr(text, "No mean over runs that differ in more than their seed; these differ in scheme prefill.nodes.\n"));
+    assert_null(strstr(text, "\nmean of runs "));
+    free(text);
+    text = table_of(*state, names, 2);
+    assert_null(strstr(text, "\nmean of"));
+    assert_non_null(strstr(text, "these differ in scheme.\n"));
+    free(text);
+    text = table_of(*state, names, 1);
+    assert_null(strstr(text, "\nmean of"));
+    assert_null(strstr(text, "differ in"));
+    free(text);
+}
+
+/* The folder one, and what is said of it after a file of it was replaced. */
+static void assert_says(const char *folder, const char *name, const char *text, int status, const char *complaint)
+{
+    char dir[1024];
+    const char *dirs[] = {dir};
+    struct smg_diag diag = {""};
+    char *kept = file_text(file_in(file_in(folder, "one"), name));
+
+    snprintf(dir, sizeof dir, "%s", file_in(folder, "one"));
+    if (text)
+        file_put(file_in(dir, name), text);
+    else
+        assert_int_equal(unlink(file_in(dir, name)), 0);
+    assert_int_equal(smg_summarize(dirs, 1, stdout, &diag), status);
+    if (!strstr(diag.text, complaint))
+        fail_msg("'%s' is not in '%s'", complaint, diag.text);
+    file_put(file_in(dir, name), kept);
+    free(kept);
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *file, *text;
+        int status;
+        const char *complaint;
+    } bad[] = {
+        {"run.json", NULL, SMG_ERR_IO, "/one/run.json: cannot open: No such file"},
+        {"requests.csv", NULL, SMG_ERR_IO, "/one/requests.csv: cannot open: No such file"},
+        {"run.json", "{", SMG_ERR_PARSE, "/one/run.json:1:1: "},
+        {"run.json", "{}", SMG_ERR_PARSE, "/one/run.json: scenario: expected an object"},
+        {"run.json", "{\"scenario\": {\"sede\": 1}}", SMG_ERR_PARSE,
+         "/one/run.json: scenario: key 'sede': unknown key; did you mean 'seed'?"},
+        {"run.json", "{\"scenario\": {}}", SMG_ERR_PARSE, "/one/run.json: key 'driver': expected a text"},
+        {"run.json", "{\"driver\": \"sim\", \"engine\": \"native\", \"version\": \"1\", \"scenario\": {}}", SMG_ERR_PARSE,
+         "/one/run.json: key 'requests': expected the number of requests"},
+        {"requests.csv", "request,status\n", SMG_ERR_PARSE, "/one/requests.csv:1: column 3: expected 'reason', found ''"},
+        {"requests.csv", HEADER ROW("0", "finishd", "1", "2", "", ""), SMG_ERR_PARSE,
+         "/one/requests.csv:2: field 'status': expected finished, failed or waiting, found 'finishd'"},
+        {"requests.csv", HEADER ROW("0", "finished", "1", "2", "", "") ROW("2", "finished", "1", "2", "", ""), SMG_ERR_PARSE,
+         "/one/requests.csv:3: field 'request': expected 1, found '2'"},
+        {"requests.csv", HEADER ROW("0", "finished", "", "", "", ""), SMG_ERR_PARSE,
+         "/one/requests.csv:2: field 'ttft_s': expected a number, since the request finished, found ''"},
+        {"requests.csv", HEADER ROW("0", "finished", "1", "x", "", ""), SMG_ERR_PARSE,
+         "/one/requests.csv:2: field 'ttst_s': expected a number, found 'x'"},
+        {"requests.csv", HEADER ROW("0", "finished", "1", "-1", "", ""), SMG_ERR_PARSE,
+         "/one/requests.csv:2: field 'ttst_s': expected a number >= 0, found '-1'"},
+        {"requests.csv", HEADER, SMG_ERR_PARSE, "/one/requests.csv: 0 rows, run.json says 1 requests"},
+    };
+
+    put_run(*state, "one", 1, "\"seed\": 1", ROW("0", "waiting", "", "", "", ""));
+    free(table_of(*state, (const char *const[]){"one"}, 1));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_says(*state, bad[i].file, bad[i].text, bad[i].status, bad[i].complaint);
 }
 
 int main(void)
@@ -94,6 +225,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_csv, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_summarize, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_groups, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_refused, folder_setup, folder_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
