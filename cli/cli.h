@@ -90,9 +90,11 @@ int smg_cli_fail(int status, const struct smg_diag *diag);
 int smg_cli_scenario(const struct smg_args *a, const char *extra_set, struct smg_scenario *s);
 /* Whether the file or a --set of the scenario loaded last gave a key. */
 int smg_cli_given(const char *key);
-/* Makes the world of a scenario. Paths become absolute in both. Free with smg_world_free. */
+/* Makes the world of that scenario. Paths become absolute in both. Free with smg_world_free. */
 int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w);
-/* Both, and a warning for each key that was given and cannot have an effect. */
+/* Warns of each key that was given and cannot have an effect. */
+void smg_cli_warn(const struct smg_scenario *s);
+/* All three. */
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w);
 
 int smg_cmd_plan(const struct smg_args *a);

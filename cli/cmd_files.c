@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "core/stats.h"
 #include "experiments/figures.h"
+#include "experiments/files.h"
 #include "experiments/report.h"
 #include "experiments/run.h"
 #include "experiments/summarize.h"
@@ -103,6 +104,14 @@ static int check_figures(const struct smg_args *a)
     return SMG_OK;
 }
 
+/* Output that does not reach the disk is no bad input. */
+static int unwritten(int status, const struct smg_diag *diag)
+{
+    int code = smg_cli_fail(status, diag);
+
+    return status == SMG_ERR_IO ? SMG_EXIT_FAILED : code;
+}
+
 /* The report is made from what there is, also when a figure failed. */
 int smg_cmd_figures(const struct smg_args *a)
 {
@@ -118,6 +127,9 @@ int smg_cmd_figures(const struct smg_args *a)
         fprintf(stderr, "smartgen figures: no engine '%s' in this program\n", engine);
         return SMG_EXIT_USAGE;
     }
+    status = smg_folder_probe(job.outdir, &diag);
+    if (status)
+        return smg_cli_fail(status, &diag);
     smg_progress_begin(&progress, a, "figures", "points", 0);
     job.progress = smg_progress_points;
     job.progress_arg = &progress;
@@ -125,9 +137,9 @@ int smg_cmd_figures(const struct smg_args *a)
     smg_progress_end(&progress);
     reported = smg_report_write(job.outdir, &report);
     if (status)
-        return smg_cli_fail(status, &diag);
+        return unwritten(status, &diag);
     if (reported)
-        return smg_cli_fail(reported, &report);
+        return unwritten(reported, &report);
     if (!a->quiet)
         printf("figures and report.html in %s\n", job.outdir);
     return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;

@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "traces/importance_bytes.h"
 #include "traces/importance_facts.h"
 #include "traces/importance_profile.h"
 #include "traces/selection_recording.h"
@@ -41,13 +42,34 @@ static int load(const char *path, struct profile *p)
     return status ? smg_cli_fail(status, &diag) : 0;
 }
 
+/* Whether a file can be made there: asked before the work. */
+static int check_output(const char *path)
+{
+    struct smg_byte_writer w;
+    struct smg_diag diag = {""};
+    int status = smg_byte_writer_open(path, &w, &diag);
+
+    if (status)
+        return smg_cli_fail(status, &diag);
+    smg_byte_writer_close(&w, 0, &diag);
+    return SMG_EXIT_OK;
+}
+
+/* The work was good, the disk was not. */
+static int unwritten(int status, const struct smg_diag *diag)
+{
+    int code = smg_cli_fail(status, diag);
+
+    return status == SMG_ERR_IO ? SMG_EXIT_FAILED : code;
+}
+
 static int store(const struct smg_args *a, const struct profile *p)
 {
     struct smg_diag diag = {""};
     int status = smg_importance_write(a->output, p->im, &p->info, &diag);
 
     if (status)
-        return smg_cli_fail(status, &diag);
+        return unwritten(status, &diag);
     if (!a->quiet)
         printf("%s: %u groups of %u layers of %u blocks%s\n", a->output, p->im->groups, p->im->layers, p->im->blocks,
                p->im->synthetic ? ", synthetic" : "");
@@ -81,6 +103,11 @@ static int make(const struct smg_args *a)
     status = load_world(a, &s, &w);
     if (status)
         return status;
+    status = check_output(a->output);
+    if (status) {
+        smg_world_free(&w);
+        return status;
+    }
     smg_progress_begin(&progress, a, "profile", "requests", 0);
     plan.context = &progress;
     status = smg_profile_make(&w, &plan, &p.im, &p.info, &diag);
@@ -112,13 +139,18 @@ static int record(const struct smg_args *a)
 
     if (status)
         return status;
+    status = check_output(a->record);
+    if (status) {
+        smg_world_free(&w);
+        return status;
+    }
     steps = a->steps ? a->steps : longest_output(&w) > 1 ? longest_output(&w) - 1 : 1;
     status = smg_recording_write(a->record, &w, a->requests ? a->requests : w.n_requests, steps, &diag);
     if (!status && !a->quiet)
         printf("%s: %u decode steps of %u requests%s\n", a->record, steps, a->requests ? a->requests : w.n_requests,
                w.synthetic_selection ? ", synthetic" : "");
     smg_world_free(&w);
-    return status ? smg_cli_fail(status, &diag) : flushed();
+    return status ? unwritten(status, &diag) : flushed();
 }
 
 static int merge(const struct smg_args *a)
@@ -269,9 +301,10 @@ static int check(const struct smg_args *a)
 
 /* ---- Heat map: frequency by layer and relative position ---- */
 
+enum { POSITIONS = 100 };
+
 static int write_heatmap(FILE *f, const struct profile *p)
 {
-    enum { POSITIONS = 100 };
     float row[POSITIONS];
     size_t matrix = (size_t)p->im->layers * p->im->blocks;
 
@@ -314,21 +347,22 @@ static int heatmap_file(const char *path, const struct profile *p)
 static int heatmap(const struct smg_args *a)
 {
     struct profile p = {0};
-    struct stat there;
-    int status = load(a->operand[0], &p), failed;
+    int code = load(a->operand[0], &p);
 
-    if (status)
-        return status;
-    if (a->output && !lstat(a->output, &there) && !S_ISREG(there.st_mode)) {
-        smg_importance_destroy(p.im);
-        fprintf(stderr, "smartgen: %s: not a regular file\n", a->output);
-        return SMG_EXIT_USAGE;
+    if (code)
+        return code;
+    if (!a->output) {
+        code = write_heatmap(stdout, &p) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+    } else if (!(code = check_output(a->output))) {
+        code = heatmap_file(a->output, &p) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+        if (code)
+            fprintf(stderr, "smartgen: %s: cannot write: %s\n", a->output, strerror(errno));
+        else if (!a->quiet)
+            printf("%s: %u groups and %u data sets of %u layers, %u positions each\n", a->output, p.im->groups, p.im->datasets,
+                   p.im->layers - SMG_DENSE_LAYERS, POSITIONS);
     }
-    failed = a->output ? heatmap_file(a->output, &p) : write_heatmap(stdout, &p);
-    if (failed && a->output)
-        fprintf(stderr, "smartgen: %s: cannot write: %s\n", a->output, strerror(errno));
     smg_importance_destroy(p.im);
-    return failed ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+    return code ? code : flushed();
 }
 
 int smg_cmd_profile(const struct smg_args *a)

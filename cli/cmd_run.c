@@ -202,14 +202,16 @@ static void recorder_abort(struct recorder *rec)
         smg_outdir_abort(&rec->dir);
 }
 
-/* Nothing ran: there is no place for the records. */
+/* Nothing ran: there is no place for the records. A folder that could be begun and not be written to is no bad input: the disk is
+ * full, most likely. */
 static int refuse(struct recorder *rec, int status, const struct smg_diag *diag)
 {
+    int begun = rec->active, code = smg_cli_fail(status, diag);
+
     recorder_abort(rec);
-    return smg_cli_fail(status, diag);
+    return begun ? SMG_EXIT_FAILED : code;
 }
 
-/* The end of sim and emu: what the run said comes before what writing said. */
 /* A log that cannot be written ends the run: the disk is full, most likely. Everything else says itself what it is. */
 static int run_failed(const struct recorder *rec, int status, int error, const struct smg_diag *run_diag)
 {
@@ -220,6 +222,7 @@ static int run_failed(const struct recorder *rec, int status, int error, const s
     return smg_cli_fail(status == SMG_ERR_IO ? SMG_ERR_LOST : status, &diag);
 }
 
+/* The end of sim and emu: what the run said comes before what writing said. */
 static int finish(struct recorder *rec, const struct smg_run *run, const struct smg_args *a, int status,
                   const struct smg_diag *run_diag)
 {
@@ -230,8 +233,10 @@ static int finish(struct recorder *rec, const struct smg_run *run, const struct 
     recorder_abort(rec);
     if (status)
         return run_failed(rec, status, error, run_diag);
-    if (written)
-        return smg_cli_fail(written, &diag);
+    if (written) {
+        smg_cli_fail(written, &diag);
+        return SMG_EXIT_FAILED; /* the input was good */
+    }
     if (!a->quiet)
         print_outcome(run, a->output);
     name_failures(run);
@@ -278,9 +283,18 @@ static int simulate(const struct smg_args *a, const struct smg_world *w, const s
     return code;
 }
 
+static int unknown_engine(const char *name, const char *const *names)
+{
+    const char *near = smg_nearest(name, names);
+
+    fprintf(stderr, "smartgen: --engine %s: expected simgrid or native%s%s%s\n", name, near ? "; did you mean '" : "",
+            near ? near : "", near ? "'?" : "");
+    return SMG_EXIT_USAGE;
+}
+
 int smg_cmd_sim(const struct smg_args *a)
 {
-    static const char *const names[] = {"simgrid", "native"};
+    static const char *const names[] = {"simgrid", "native", NULL};
     struct smg_scenario s;
     struct smg_world w;
     char engine_set[SMG_NAME_MAX + 16], *engine = NULL;
@@ -288,6 +302,8 @@ int smg_cmd_sim(const struct smg_args *a)
     int code;
 
     if (a->engine) {
+        if (strcmp(a->engine, names[0]) && strcmp(a->engine, names[1]))
+            return unknown_engine(a->engine, names);
         snprintf(engine_set, sizeof engine_set, "engine=%s", a->engine);
         engine = engine_set;
     }
@@ -411,7 +427,34 @@ static const struct smg_selection_type *entry_source(void)
     return NULL;
 }
 
-static int emulate(const struct smg_args *a, const struct smg_world *w)
+/* The joined logs of a run that may have failed. Instances that were ended from outside leave none that can be joined: then the
+ * other records are kept, without decisions.csv, which is made of the logs. */
+static int take_logs(struct recorder *rec, int failed, struct smg_world *w, struct smg_diag *diag)
+{
+    struct smg_diag unused;
+    int status = join_logs(rec, smg_world_instances(w), failed ? &unused : diag);
+
+    if (!status)
+        return SMG_OK;
+    remove_logs(rec, "");
+    w->scenario.records.decisions = 0;
+    return failed ? SMG_OK : status;
+}
+
+/* A failed run has no timeline: its processes may have ended in the middle of an event. */
+static int take_timeline(struct recorder *rec, int failed, uint32_t instances, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX];
+
+    if (!failed)
+        return join_timeline(rec, instances, diag);
+    for (uint32_t i = 0; i < instances; i++)
+        if (!part_of(rec, i, path))
+            unlink(path);
+    return failed;
+}
+
+static int emulate(const struct smg_args *a, struct smg_world *w)
 {
     struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s};
     struct smg_run run = {w, NULL, NULL, "emu", a->device ? a->device : "tcp", a->n_operands ? a->operand[0] : NULL};
@@ -437,11 +480,14 @@ static int emulate(const struct smg_args *a, const struct smg_world *w)
     status = smg_emu_run(w, &config, &records, &stats, &diag);
     smg_progress_end(&rec.progress);
     rec.logging = 0; /* each process has closed its own */
-    if (!status && logs)
-        status = join_logs(&rec, smg_world_instances(w), &diag);
-    if (!status && rec.tracing)
-        status = join_timeline(&rec, smg_world_instances(w), &diag);
-    if (records.request && status != SMG_ERR_INTERRUPTED && (!status || !logs)) {
+    if (logs && status != SMG_ERR_INTERRUPTED) {
+        int joined = take_logs(&rec, status, w, &diag);
+        status = status ? status : joined;
+    }
+    if (rec.tracing)
+        status = take_timeline(&rec, status, smg_world_instances(w), &diag);
+    /* Without an event nothing ran. */
+    if (records.request && stats.events && status != SMG_ERR_INTERRUPTED && status != SMG_ERR_IO) {
         run.records = &records;
         run.stats = &stats;
     }
@@ -461,9 +507,15 @@ int smg_cmd_emu(const struct smg_args *a)
         fprintf(stderr, "smartgen emu: role '%s' is not available yet; --role all runs every instance on this host\n", a->role);
         return SMG_EXIT_USAGE;
     }
-    code = smg_cli_world(a, NULL, &s, &w);
+    code = smg_cli_scenario(a, NULL, &s);
     if (code)
         return code;
+    if (!smg_cli_given("selection.source"))
+        s.selection.source = SMG_SOURCE_ENTRY; /* real bytes need real index lists */
+    code = smg_cli_resolve(&s, &w);
+    if (code)
+        return code;
+    smg_cli_warn(&s);
     if (a->timeline)
         w.scenario.records.timeline = 1;
     code = emulate(a, &w);

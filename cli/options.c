@@ -313,6 +313,11 @@ static void warn(void *arg, const char *text)
     fprintf(stderr, "smartgen: warning: %s\n", text);
 }
 
+void smg_cli_warn(const struct smg_scenario *s)
+{
+    smg_origins_in_vain(&origins, s, warn, NULL);
+}
+
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w)
 {
     int code = smg_cli_scenario(a, extra_set, s);
@@ -320,6 +325,6 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
     if (!code)
         code = smg_cli_resolve(s, w);
     if (!code)
-        smg_origins_in_vain(&origins, s, warn, NULL);
+        smg_cli_warn(s);
     return code;
 }

@@ -731,11 +731,11 @@ static int check_world(const struct smg_world *w, struct smg_diag *diag)
     const char *what = NULL;
 
     if (w->scenario.detail != SMG_DETAIL_LAYER)
-        what = "detail: the emulation works layer by layer, set detail: layer";
+        what = "key 'detail': the emulation works layer by layer, set detail: layer";
     else if (strcmp(w->scheme->name, "hack") == 0)
-        what = "scheme: hack keeps codes on a GPU, which the emulation does not have yet; simulate it";
+        what = "key 'scheme': hack keeps codes on a GPU, which the emulation does not have yet; simulate it";
     else if (w->scenario.selection.source != SMG_SOURCE_ENTRY)
-        what = "selection.source: the emulation needs real index lists, set selection.source: entry";
+        what = "key 'selection.source': the emulation needs real index lists, set selection.source: entry";
     if (!what)
         return SMG_OK;
     snprintf(diag->text, sizeof diag->text, "%s", what);

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "traces/text.h"
 
@@ -68,6 +70,23 @@ int smg_folder_make(const char *path, struct smg_diag *diag)
         part[i] = '/';
     }
     return status ? status : make_one(part, diag);
+}
+
+int smg_folder_probe(const char *path, struct smg_diag *diag)
+{
+    char probe[SMG_PATH_MAX];
+    int fd, status = smg_folder_make(path, diag);
+
+    if (!status && smg_path_join(path, ".probe-XXXXXX", probe))
+        status = smg_diag_set(diag, SMG_ERR_RANGE, "%.100s...: name is too long", path);
+    if (status)
+        return status;
+    fd = mkstemp(probe);
+    if (fd < 0)
+        return smg_diag_set(diag, SMG_ERR_IO, "%s: cannot be written to: %s", path, strerror(errno));
+    close(fd);
+    unlink(probe);
+    return SMG_OK;
 }
 
 json_t *smg_json_real(double x)

@@ -56,26 +56,37 @@ static int check_inputs(const json_t *root, struct smg_diag *diag)
     return status;
 }
 
+/* A message about a key is about run.json; others begin with the file that they are about. */
+static int name_file(const char *path, int status, const struct smg_diag *found, struct smg_diag *diag)
+{
+    if (!status)
+        return SMG_OK;
+    if (!found->text[0])
+        return smg_diag_set(diag, status, "%s: %s", path, smg_status_string(status));
+    if (!strncmp(found->text, "key '", 5) || !strncmp(found->text, "scenario: ", 10))
+        return smg_diag_set(diag, status, "%s: %s", path, found->text);
+    return smg_diag_set(diag, status, "%s", found->text);
+}
+
 static int load_world(const char *dir, struct smg_world *out, struct smg_diag *diag)
 {
     struct smg_scenario scenario;
+    struct smg_diag found = {""};
     char path[SMG_PATH_MAX];
     json_t *root = NULL;
     int status = smg_path_join(dir, "run.json", path);
 
     if (status)
-        return smg_diag_set(diag, status, "%s: name is too long", dir);
-    status = smg_file_json(path, &root, diag);
-    if (status)
-        return status;
-    status =
-        json_is_object(json_object_get(root, "scenario")) ? SMG_OK : smg_diag_set(diag, SMG_ERR_PARSE, "%s: no scenario", path);
+        return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
+    status = smg_file_json(path, &root, &found);
     if (!status)
-        status = smg_scenario_from_json(json_object_get(root, "scenario"), &scenario, diag);
+        status = smg_scenario_from_json(json_object_get(root, "scenario"), &scenario, &found);
     if (!status)
-        status = check_inputs(root, diag);
+        status = check_inputs(root, &found);
+    if (!status)
+        status = smg_world_load(&scenario, out, &found);
     json_decref(root);
-    return status ? status : smg_world_load(&scenario, out, diag);
+    return name_file(path, status, &found, diag);
 }
 
 static int create_agents(struct replay *r)
@@ -164,7 +175,8 @@ static int compare_all(struct replay *r, uint64_t *compared, struct smg_diag *di
     while (!status) {
         status = smg_log_next(&r->log, &instance, &e, &r->recorded, &more);
         if (status)
-            return smg_diag_set(diag, status, "step %" PRIu64 " of the log: %s", r->log.steps, smg_status_string(status));
+            return smg_diag_set(diag, status, "step %" PRIu64 " of events.bin and actions.bin: %s", r->log.steps,
+                                smg_status_string(status));
         if (!more)
             break;
         status = compare_step(r, instance, &e, diag);
@@ -186,6 +198,7 @@ static void replay_free(struct replay *r)
 
 int smg_replay(const char *dir, uint64_t *steps_out, struct smg_diag *diag)
 {
+    struct smg_diag found = {""};
     struct replay r = {0};
     uint64_t compared = 0;
     int status = load_world(dir, &r.world, diag);
@@ -194,12 +207,14 @@ int smg_replay(const char *dir, uint64_t *steps_out, struct smg_diag *diag)
         return status;
     status = create_agents(&r);
     if (status)
-        smg_diag_set(diag, status, "replay: %s", smg_status_string(status));
+        smg_diag_set(diag, status, "%s: %s", dir, smg_status_string(status));
     if (!status)
         status = open_log(&r, dir, diag);
     if (!status) {
-        status = compare_all(&r, &compared, diag);
+        status = compare_all(&r, &compared, &found);
         smg_log_reader_close(&r.log);
+        if (status)
+            smg_diag_set(diag, status, "%s: %s", dir, found.text);
     }
     replay_free(&r);
     if (!status)

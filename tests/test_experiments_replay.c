@@ -90,6 +90,7 @@ static void test_changed_byte(void **state)
         status = smg_replay(file_in(*state, "run"), &steps, &diag);
         assert_true(status == SMG_ERR_VERIFY || status == SMG_ERR_PARSE);
         assert_non_null(strstr(diag.text, "step"));
+        assert_ptr_equal(strstr(diag.text, file_in(*state, "run")), diag.text); /* it begins with the folder */
         change_byte(file_in(*state, "run/actions.bin"), at);
     }
     assert_int_equal(smg_replay(file_in(*state, "run"), &steps, &diag), SMG_OK);
@@ -108,6 +109,43 @@ static void test_errors(void **state)
     assert_int_equal(unlink(file_in(*state, "events.bin")), 0);
     assert_true(smg_replay(*state, &steps, &diag) < 0);
     assert_int_equal(steps, 5);
+}
+
+/* Another text in the place of the first `from` of run.json; what replay says then begins with that file. */
+static void assert_says(const char *folder, const char *from, const char *to, const char *complaint)
+{
+    char path[1024], *text, *at, *changed;
+    struct smg_diag diag = {""};
+    uint64_t steps = 0;
+
+    snprintf(path, sizeof path, "%s", file_in(file_in(folder, "run"), "run.json"));
+    text = file_text(path);
+    at = strstr(text, from);
+    assert_non_null(at);
+    changed = calloc(1, strlen(text) + strlen(to) + 1);
+    assert_non_null(changed);
+    memcpy(changed, text, (size_t)(at - text));
+    strcat(strcat(changed, to), at + strlen(from));
+    file_put(path, changed);
+    assert_true(smg_replay(file_in(folder, "run"), &steps, &diag) < 0);
+    assert_ptr_equal(strstr(diag.text, path), diag.text);
+    if (strcmp(diag.text + strlen(path), complaint))
+        fail_msg("expected '%s', found '%s'", complaint, diag.text + strlen(path));
+    file_put(path, text);
+    free(changed);
+    free(text);
+}
+
+static void test_names_the_file(void **state)
+{
+    run_into(file_in(*state, "run"));
+    assert_says(*state, "\"scenario\": {", "\"scenery\": {", ": scenario: expected an object");
+    assert_says(*state, "\"blocks_per_layer\": 50", "\"blocks_per_layer\": 0",
+                ": scenario: key 'blocks_per_layer': expected an integer in [1, 65535], found '0'");
+    assert_says(*state, "\"model\": \"qwen3-14b\",\n    \"scheme\"", "\"model\": \"qwen3-14\",\n    \"scheme\"",
+                ": key 'model': unknown model 'qwen3-14'; did you mean 'qwen3-14b'?");
+    assert_says(*state, "\"gpu\": \"l20\"", "\"gpu\": \"/no/l20.json\"",
+                ": key 'prefill.gpu': /no/l20.json: cannot open: No such file or directory");
 }
 
 static void test_reproducible(void **state)
@@ -136,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_replay, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_changed_byte, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_errors, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_names_the_file, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_reproducible, folder_setup, folder_teardown),
     };
 

@@ -112,13 +112,15 @@ void smg_put_padding(struct smg_byte_writer *w, char fill)
 
 int smg_byte_writer_close(struct smg_byte_writer *w, int keep, struct smg_diag *diag)
 {
-    int status = SMG_OK, failed;
+    int status = SMG_OK, failed, error;
 
     smg_put_u64(w, w->hash);
     failed = ferror(w->file);
+    errno = 0;
     failed |= fclose(w->file) != 0;
+    error = errno;
     if (keep && failed) {
-        status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot write: %s", w->temporary, strerror(errno));
+        status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot write: %s", w->path, error ? strerror(error) : "not all of it arrived");
     } else if (keep && rename(w->temporary, w->path) != 0) {
         status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot be replaced: %s", w->path, strerror(errno));
     }
