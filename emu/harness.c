@@ -1,6 +1,7 @@
 #include "emu/harness.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,15 +26,41 @@ double smg_harness_now(const struct smg_harness *h)
     return monotonic_s() - h->start_s;
 }
 
-/* ---- Whole messages over stream sockets ---- */
+/* ---- Whole messages over stream sockets, until a time of the monotonic clock ---- */
 
-static int put(int fd, const void *data, size_t bytes)
+/* SMG_ERR_DEADLOCK: the time came first. */
+static int await(int fd, short what, double end_s)
+{
+    struct pollfd p = {fd, what, 0};
+
+    for (;;) {
+        double left_s = end_s - monotonic_s();
+        int ready = poll(&p, 1, left_s > 1e6 ? -1 : left_s > 0 ? (int)(left_s * 1e3) + 1 : 0);
+        if (ready > 0)
+            return SMG_OK;
+        if (ready < 0 && errno != EINTR)
+            return SMG_ERR_LOST;
+        if (!ready && left_s <= 0)
+            return SMG_ERR_DEADLOCK;
+    }
+}
+
+static int interrupted(ssize_t n)
+{
+    return n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+static int put(int fd, const void *data, size_t bytes, double end_s)
 {
     const char *p = data;
 
     while (bytes) {
-        ssize_t n = send(fd, p, bytes, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
+        ssize_t n;
+        int status = await(fd, POLLOUT, end_s);
+        if (status)
+            return status;
+        n = send(fd, p, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (interrupted(n))
             continue;
         if (n <= 0)
             return SMG_ERR_LOST;
@@ -43,13 +70,17 @@ static int put(int fd, const void *data, size_t bytes)
     return SMG_OK;
 }
 
-static int get(int fd, void *data, size_t bytes)
+static int get(int fd, void *data, size_t bytes, double end_s)
 {
     char *p = data;
 
     while (bytes) {
-        ssize_t n = recv(fd, p, bytes, 0);
-        if (n < 0 && errno == EINTR)
+        ssize_t n;
+        int status = await(fd, POLLIN, end_s);
+        if (status)
+            return status;
+        n = recv(fd, p, bytes, MSG_DONTWAIT);
+        if (interrupted(n))
             continue;
         if (n <= 0)
             return SMG_ERR_LOST;
@@ -62,23 +93,30 @@ static int get(int fd, void *data, size_t bytes)
 /* Each message begins with its kind, so that the report of a child that failed early is not taken for what was expected. */
 enum kind { KIND_PUBLICATION = 0x50554221, KIND_READY, KIND_REPORT };
 
-static int put_kind(int fd, uint32_t kind)
+static int put_kind(int fd, uint32_t kind, double end_s)
 {
-    return put(fd, &kind, sizeof kind);
+    return put(fd, &kind, sizeof kind, end_s);
 }
 
 /* Takes the next message's kind; one that is not wanted is left where it is. */
-static int get_kind(int fd, uint32_t wanted)
+static int get_kind(int fd, uint32_t wanted, double end_s)
 {
     uint32_t kind = 0;
-    ssize_t n;
+    ssize_t n = 0;
 
-    do
-        n = recv(fd, &kind, sizeof kind, MSG_PEEK | MSG_WAITALL);
-    while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)sizeof kind || kind != wanted)
-        return SMG_ERR_LOST;
-    return get(fd, &kind, sizeof kind);
+    while (n < (ssize_t)sizeof kind) {
+        int status = await(fd, POLLIN, end_s);
+        if (status)
+            return status;
+        n = recv(fd, &kind, sizeof kind, MSG_PEEK | MSG_DONTWAIT);
+        if (!n || (n < 0 && !interrupted(n)))
+            return SMG_ERR_LOST;
+        if (n < (ssize_t)sizeof kind && monotonic_s() > end_s)
+            return SMG_ERR_DEADLOCK;
+        if (n < (ssize_t)sizeof kind)
+            poll(NULL, 0, 1); /* a part of it is there, so the socket is readable all the time */
+    }
+    return kind == wanted ? get(fd, &kind, sizeof kind, end_s) : SMG_ERR_LOST;
 }
 
 /* ---- Forking ---- */
@@ -149,57 +187,85 @@ int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness
 
 /* ---- Exchange ---- */
 
-static int parent_swap(struct smg_harness *h, struct smg_publication *all)
+/* instance: who kept the parent waiting, or is gone. */
+static int not_up(int status, uint32_t instance, double seconds, const char *before, struct smg_diag *diag)
+{
+    if (status == SMG_ERR_DEADLOCK)
+        snprintf(diag->text, sizeof diag->text, "instance %u does not answer: nothing from it for %.3g s, before %s", instance,
+                 seconds, before);
+    else if (status && instance)
+        snprintf(diag->text, sizeof diag->text, "instance %u ended before %s", instance, before);
+    else if (status)
+        snprintf(diag->text, sizeof diag->text, "another instance ended before %s", before);
+    return status;
+}
+
+static int parent_swap(struct smg_harness *h, double seconds, struct smg_publication *all, uint32_t *instance)
 {
     int status = SMG_OK;
 
     for (uint32_t i = 1; i < h->instances && !status; i++) {
-        status = get_kind(h->fd[i], KIND_PUBLICATION);
+        double end_s = monotonic_s() + seconds;
+        *instance = i;
+        status = get_kind(h->fd[i], KIND_PUBLICATION, end_s);
         if (!status)
-            status = get(h->fd[i], &all[i], sizeof all[i]);
+            status = get(h->fd[i], &all[i], sizeof all[i], end_s);
     }
-    for (uint32_t i = 1; i < h->instances && !status; i++)
-        status = put(h->fd[i], all, h->instances * sizeof *all);
+    for (uint32_t i = 1; i < h->instances && !status; i++) {
+        *instance = i;
+        status = put(h->fd[i], all, h->instances * sizeof *all, monotonic_s() + seconds);
+    }
     return status;
 }
 
-int smg_harness_swap(struct smg_harness *h, const struct smg_publication *own, struct smg_publication *all, struct smg_diag *diag)
+int smg_harness_swap(struct smg_harness *h, double seconds, const struct smg_publication *own, struct smg_publication *all,
+                     struct smg_diag *diag)
 {
+    uint32_t instance = 0;
     int status;
 
     all[h->self] = *own;
     if (!h->self) {
-        status = parent_swap(h, all);
+        status = parent_swap(h, seconds, all, &instance);
     } else {
-        status = put_kind(h->fd[0], KIND_PUBLICATION);
+        status = put_kind(h->fd[0], KIND_PUBLICATION, INFINITY);
         if (!status)
-            status = put(h->fd[0], own, sizeof *own);
+            status = put(h->fd[0], own, sizeof *own, INFINITY);
         if (!status)
-            status = get(h->fd[0], all, h->instances * sizeof *all);
+            status = get(h->fd[0], all, h->instances * sizeof *all, INFINITY);
     }
-    if (status)
-        snprintf(diag->text, sizeof diag->text, "an instance ended before the cluster was up");
-    return status;
+    return not_up(status, instance, seconds, "the cluster was up", diag);
 }
 
-int smg_harness_start(struct smg_harness *h, struct smg_diag *diag)
+static int parent_start(struct smg_harness *h, double seconds, uint32_t *instance)
 {
     int status = SMG_OK;
 
-    for (uint32_t i = 1; !h->self && i < h->instances && !status; i++)
-        status = get_kind(h->fd[i], KIND_READY);
-    if (!h->self) {
-        h->start_s = monotonic_s();
-        for (uint32_t i = 1; i < h->instances && !status; i++)
-            status = put(h->fd[i], &h->start_s, sizeof h->start_s);
-    } else {
-        status = put_kind(h->fd[0], KIND_READY);
-        if (!status)
-            status = get(h->fd[0], &h->start_s, sizeof h->start_s);
+    for (uint32_t i = 1; i < h->instances && !status; i++) {
+        *instance = i;
+        status = get_kind(h->fd[i], KIND_READY, monotonic_s() + seconds);
     }
-    if (status)
-        snprintf(diag->text, sizeof diag->text, "an instance ended before the run started");
+    h->start_s = monotonic_s();
+    for (uint32_t i = 1; i < h->instances && !status; i++) {
+        *instance = i;
+        status = put(h->fd[i], &h->start_s, sizeof h->start_s, monotonic_s() + seconds);
+    }
     return status;
+}
+
+int smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *diag)
+{
+    uint32_t instance = 0;
+    int status;
+
+    if (!h->self) {
+        status = parent_start(h, seconds, &instance);
+    } else {
+        status = put_kind(h->fd[0], KIND_READY, INFINITY);
+        if (!status)
+            status = get(h->fd[0], &h->start_s, sizeof h->start_s, INFINITY);
+    }
+    return not_up(status, instance, seconds, "the run started", diag);
 }
 
 /* Nothing is said after that: a child that still waits for the cluster to come up gets an end of file. A child that is gone is
@@ -207,7 +273,7 @@ int smg_harness_start(struct smg_harness *h, struct smg_diag *diag)
 void smg_harness_stop(struct smg_harness *h)
 {
     for (uint32_t i = 1; i < h->instances; i++) {
-        (void)put(h->fd[i], "s", 1);
+        (void)put(h->fd[i], "s", 1, 0);
         (void)shutdown(h->fd[i], SHUT_WR);
     }
 }
@@ -239,41 +305,47 @@ int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_s
     r.n_requests = stats->n_requests;
     r.stats = *stats;
     r.diag = *diag;
-    sent = put_kind(h->fd[0], KIND_REPORT);
+    sent = put_kind(h->fd[0], KIND_REPORT, INFINITY);
     if (!sent)
-        sent = put(h->fd[0], &r, sizeof r);
+        sent = put(h->fd[0], &r, sizeof r, INFINITY);
     if (!sent)
-        sent = put(h->fd[0], stats->duplicate_bytes, stats->n_requests * sizeof(uint64_t));
-    return sent ? sent : put(h->fd[0], stats->digest, stats->n_requests * sizeof(uint64_t));
+        sent = put(h->fd[0], stats->duplicate_bytes, stats->n_requests * sizeof(uint64_t), INFINITY);
+    return sent ? sent : put(h->fd[0], stats->digest, stats->n_requests * sizeof(uint64_t), INFINITY);
 }
 
 /* What a child said before its report was meant for a cluster that did not come up. */
-static int skip_to_report(int fd)
+static int skip_to_report(int fd, double end_s)
 {
     struct smg_publication unused;
-    int status = get_kind(fd, KIND_REPORT);
+    int status = get_kind(fd, KIND_REPORT, end_s);
 
-    if (status && !get_kind(fd, KIND_PUBLICATION))
-        status = get(fd, &unused, sizeof unused) ? SMG_ERR_LOST : get_kind(fd, KIND_REPORT);
-    if (status && !get_kind(fd, KIND_READY))
-        status = get_kind(fd, KIND_REPORT);
+    if (status == SMG_ERR_LOST && !get_kind(fd, KIND_PUBLICATION, end_s)) {
+        status = get(fd, &unused, sizeof unused, end_s);
+        status = status ? status : get_kind(fd, KIND_REPORT, end_s);
+    }
+    if (status == SMG_ERR_LOST && !get_kind(fd, KIND_READY, end_s))
+        status = get_kind(fd, KIND_REPORT, end_s);
     return status;
 }
 
-static int collect_one(struct smg_harness *h, uint32_t i, struct smg_run_stats *stats, struct report *r)
+static int collect_one(struct smg_harness *h, uint32_t i, double end_s, struct smg_run_stats *stats, struct report *r)
 {
     struct smg_run_stats theirs;
-    int status;
+    int status = skip_to_report(h->fd[i], end_s);
 
-    if (skip_to_report(h->fd[i]) || get(h->fd[i], r, sizeof *r) || r->n_requests != stats->n_requests)
-        return SMG_ERR_LOST;
+    if (!status)
+        status = get(h->fd[i], r, sizeof *r, end_s);
+    if (!status && r->n_requests != stats->n_requests)
+        status = SMG_ERR_LOST;
+    if (status)
+        return status;
     status = smg_run_stats_init(&theirs, r->n_requests);
     if (status)
         return status;
-    if (get(h->fd[i], theirs.duplicate_bytes, r->n_requests * sizeof(uint64_t)) ||
-        get(h->fd[i], theirs.digest, r->n_requests * sizeof(uint64_t))) {
-        status = SMG_ERR_LOST;
-    } else {
+    status = get(h->fd[i], theirs.duplicate_bytes, r->n_requests * sizeof(uint64_t), end_s);
+    if (!status)
+        status = get(h->fd[i], theirs.digest, r->n_requests * sizeof(uint64_t), end_s);
+    if (!status) {
         r->stats.duplicate_bytes = theirs.duplicate_bytes;
         r->stats.digest = theirs.digest;
         smg_run_stats_add(stats, &r->stats);
@@ -301,31 +373,42 @@ static void reap(struct smg_harness *h)
     }
 }
 
+/* What a child failed of explains more than that it gave no report, and that more than that it lost another one. */
+enum blame { FINE, LOST_ANOTHER, NO_REPORT, FAILED };
+
+static enum blame blame_of(struct smg_harness *h, uint32_t i, double end_s, struct smg_run_stats *stats, struct report *r)
+{
+    int status;
+
+    memset(r, 0, sizeof *r);
+    status = collect_one(h, i, end_s, stats, r);
+    if (!status)
+        return !r->status ? FINE : r->status == SMG_ERR_LOST ? LOST_ANOTHER : FAILED;
+    kill(h->pid[i], SIGKILL);
+    memset(r, 0, sizeof *r);
+    r->status = SMG_ERR_LOST;
+    snprintf(r->diag.text, sizeof r->diag.text,
+             status == SMG_ERR_DEADLOCK ? "instance %u does not answer" : "instance %u ended without a report", i);
+    return NO_REPORT;
+}
+
 int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_stats *stats, struct smg_diag *diag)
 {
     double end_s = monotonic_s() + seconds;
-    int worst = SMG_OK;
+    enum blame worst = FINE;
+    int status = SMG_OK;
 
     for (uint32_t i = 1; i < h->instances; i++) {
-        struct pollfd p = {h->fd[i], POLLIN, 0};
         struct report r;
-        int left_ms = (int)((end_s - monotonic_s()) * 1e3), status = SMG_ERR_LOST;
-        memset(&r, 0, sizeof r);
-        if (poll(&p, 1, left_ms > 0 ? left_ms : 0) == 1)
-            status = collect_one(h, i, stats, &r);
-        if (status) {
-            snprintf(r.diag.text, sizeof r.diag.text, "instance %u ended without a report", i);
-            kill(h->pid[i], SIGKILL);
-        } else {
-            status = r.status;
-        }
-        if (status && (!worst || worst == SMG_ERR_LOST)) { /* losing a peer is the consequence, what it failed of is the cause */
-            worst = status;
-            *diag = r.diag;
-        }
+        enum blame found = blame_of(h, i, end_s, stats, &r);
+        if (found <= worst)
+            continue;
+        worst = found;
+        status = r.status;
+        *diag = r.diag;
     }
     reap(h);
-    return worst;
+    return status;
 }
 
 int smg_harness_trouble(struct smg_harness *h)
@@ -334,6 +417,16 @@ int smg_harness_trouble(struct smg_harness *h)
         struct pollfd p = {h->fd[i], POLLIN, 0};
         if (poll(&p, 1, 0) == 1)
             return 1;
+    }
+    return 0;
+}
+
+uint32_t smg_harness_halted(struct smg_harness *h)
+{
+    for (uint32_t i = 1; i < h->instances; i++) {
+        siginfo_t info = {.si_pid = 0};
+        if (!waitid(P_PID, (id_t)h->pid[i], &info, WSTOPPED | WNOHANG | WNOWAIT) && info.si_pid)
+            return i;
     }
     return 0;
 }

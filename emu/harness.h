@@ -28,20 +28,24 @@ struct smg_harness {
 /* Forks instances 1..n-1; in a child calls child(arg, harness) and exits with its value. The parent gets the harness. */
 int smg_harness_fork(uint32_t instances, int (*child)(void *arg, struct smg_harness *h), void *arg, struct smg_harness *out,
                      struct smg_diag *diag);
-/* All-to-all exchange through the parent: every instance gives own and gets all[instances]. */
-int smg_harness_swap(struct smg_harness *h, const struct smg_publication *own, struct smg_publication *all,
+/* All-to-all exchange through the parent: every instance gives own and gets all[instances]. The parent waits up to `seconds` for each
+ * child; SMG_ERR_DEADLOCK: one does not answer (it is stopped, or far too slow). A child waits for as long as the parent is there. */
+int smg_harness_swap(struct smg_harness *h, double seconds, const struct smg_publication *own, struct smg_publication *all,
                      struct smg_diag *diag);
-/* Barrier; agrees on the start of the clock. */
-int smg_harness_start(struct smg_harness *h, struct smg_diag *diag);
+/* Barrier; agrees on the start of the clock. `seconds` as above. */
+int smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *diag);
 /* Parent: tells the children to stop. Child: whether that was said (or the parent is gone); waits for it up to `seconds`. */
 void smg_harness_stop(struct smg_harness *h);
 int smg_harness_stopped(struct smg_harness *h, double seconds);
 /* Child: reports its outcome, counts and message. Parent: collects them from all (adding counts) and reaps; a child that died or
- * failed gives its status and diag. seconds bounds the wait; then children are killed. */
+ * failed gives its status and diag. seconds bounds the wait, also for the rest of half a report; children without a report are
+ * killed then, and those that do not end after theirs 5 s later. */
 int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_stats *stats, const struct smg_diag *diag);
 int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_stats *stats, struct smg_diag *diag);
 /* Parent, without blocking: non-zero when some child has reported failure or is gone. */
 int smg_harness_trouble(struct smg_harness *h);
+/* Parent, without blocking: a child that a signal has stopped (SIGSTOP, Ctrl-Z) right now; 0: none. */
+uint32_t smg_harness_halted(struct smg_harness *h);
 /* Monotonic time since start, s. */
 double smg_harness_now(const struct smg_harness *h);
 void smg_harness_close(struct smg_harness *h);

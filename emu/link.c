@@ -1,7 +1,7 @@
 #include "emu/link.h"
 
-#include <sched.h>
-#include <stdatomic.h>
+#include <errno.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include "core/status.h"
@@ -11,7 +11,7 @@ struct direction {
 };
 
 struct smg_links {
-    atomic_flag lock;
+    pthread_mutex_t lock;        /* robust: a process that is ended while it holds the lock does not hang the others */
     uint32_t nodes;
     struct direction direction[]; /* [nodes] transmit, then [nodes] receive */
 };
@@ -21,14 +21,33 @@ static size_t bytes_of(uint32_t nodes)
     return sizeof(struct smg_links) + 2 * (size_t)nodes * sizeof(struct direction);
 }
 
+static int init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    int failed;
+
+    if (pthread_mutexattr_init(&attributes))
+        return SMG_ERR_NOMEM;
+    failed = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) ||
+             pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) || pthread_mutex_init(lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    return failed ? SMG_ERR_UNSUPPORTED : SMG_OK;
+}
+
 int smg_links_create(const struct smg_world *w, struct smg_links **out)
 {
     uint32_t nodes = smg_world_nodes(w);
     struct smg_links *l = mmap(NULL, bytes_of(nodes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
+    int status;
+
     if (l == MAP_FAILED)
         return SMG_ERR_NOMEM;
-    atomic_flag_clear(&l->lock);
+    status = init_lock(&l->lock);
+    if (status) {
+        munmap(l, bytes_of(nodes));
+        return status;
+    }
     l->nodes = nodes;
     for (uint32_t i = 0; i < nodes; i++)
         l->direction[i].Bps = l->direction[nodes + i].Bps = smg_world_link_Bps(w, i);
@@ -38,8 +57,10 @@ int smg_links_create(const struct smg_world *w, struct smg_links **out)
 
 void smg_links_destroy(struct smg_links *l)
 {
-    if (l)
-        munmap(l, bytes_of(l->nodes));
+    if (!l)
+        return;
+    pthread_mutex_destroy(&l->lock);
+    munmap(l, bytes_of(l->nodes));
 }
 
 double smg_links_take(struct smg_links *l, uint32_t from, uint32_t to, double bytes, double now_s)
@@ -47,14 +68,15 @@ double smg_links_take(struct smg_links *l, uint32_t from, uint32_t to, double by
     struct direction *tx = &l->direction[from], *rx = &l->direction[l->nodes + to];
     double begin_s, end_s;
 
-    while (atomic_flag_test_and_set_explicit(&l->lock, memory_order_acquire))
-        sched_yield(); /* the holder may be off its core */
+    /* What a lost holder left half done is at worst one transfer that is not counted: the run fails anyway. */
+    if (pthread_mutex_lock(&l->lock) == EOWNERDEAD)
+        pthread_mutex_consistent(&l->lock);
     begin_s = tx->free_s > rx->free_s ? tx->free_s : rx->free_s;
     if (begin_s < now_s)
         begin_s = now_s;
     end_s = begin_s + bytes / (tx->Bps < rx->Bps ? tx->Bps : rx->Bps);
     tx->free_s = begin_s + bytes / tx->Bps;
     rx->free_s = end_s > begin_s + bytes / rx->Bps ? begin_s + bytes / rx->Bps : end_s;
-    atomic_flag_clear_explicit(&l->lock, memory_order_release);
+    pthread_mutex_unlock(&l->lock);
     return end_s;
 }

@@ -482,10 +482,25 @@ static int stalled(struct smg_process *p)
     return SMG_ERR_DEADLOCK;
 }
 
+/* A stopped instance need not keep the others from going on, for a while. */
+static int check_halted(struct smg_process *p, double *since_s)
+{
+    double now_s = smg_harness_now(p->harness);
+    uint32_t halted = smg_harness_halted(p->harness);
+
+    if (!halted)
+        *since_s = now_s;
+    if (now_s - *since_s <= p->config->stall_timeout_s)
+        return SMG_OK;
+    snprintf(p->diag.text, sizeof p->diag.text, "instance %u has been stopped by a signal for %.3g s", halted,
+             p->config->stall_timeout_s);
+    return SMG_ERR_DEADLOCK;
+}
+
 /* Until the router has settled every request, or a child is told to stop. */
 static int loop(struct smg_process *p)
 {
-    double last_s = 0;
+    double last_s = 0, awake_s = 0;
     uint64_t seen = 0;
     int status = p->self ? SMG_OK : arrivals(p), idle = 0;
 
@@ -509,6 +524,8 @@ static int loop(struct smg_process *p)
         }
         if (!p->self && !status && smg_harness_now(p->harness) - last_s > p->config->stall_timeout_s)
             status = stalled(p);
+        if (!p->self && !status)
+            status = check_halted(p, &awake_s);
     }
     p->stats.end_s = smg_harness_now(p->harness);
     return status;
@@ -598,7 +615,7 @@ static int join_peers(struct smg_process *p)
         peers[n].queues = across ? SMG_QUEUE_ALL : SMG_QUEUE_BIT(SMG_QUEUE_CTL);
         peers[n++].address = p->peer[i].address;
     }
-    status = smg_fabric_connect(p->fabric, peers, n, 30, &p->diag);
+    status = smg_fabric_connect(p->fabric, peers, n, p->config->stall_timeout_s, &p->diag);
     free(peers);
     return status;
 }
@@ -623,12 +640,12 @@ static int set_up(struct smg_process *p)
     memset(&own, 0, sizeof own);
     smg_fabric_address(p->fabric, &own.address);
     own.memory = smg_mr_remote(p->mr);
-    status = smg_harness_swap(p->harness, &own, p->peer, &p->diag);
+    status = smg_harness_swap(p->harness, p->config->stall_timeout_s, &own, p->peer, &p->diag);
     if (!status)
         status = join_peers(p);
     if (!status)
         status = smg_ctl_post_receives(p);
-    return status ? status : smg_harness_start(p->harness, &p->diag);
+    return status ? status : smg_harness_start(p->harness, p->config->stall_timeout_s, &p->diag);
 }
 
 static void tear_down(struct smg_process *p)
@@ -742,6 +759,22 @@ static int check_world(const struct smg_world *w, struct smg_diag *diag)
     return SMG_ERR_UNSUPPORTED;
 }
 
+/* What a child failed of explains why the router lost it, and one that gives no report why nothing went on. */
+static int explain(const struct smg_process *p, int status, int children, const struct smg_diag *theirs, struct smg_diag *diag)
+{
+    *diag = p->diag;
+    if (children && (!status || status == SMG_ERR_LOST)) {
+        *diag = *theirs;
+        return children;
+    }
+    if (children == SMG_ERR_LOST && status == SMG_ERR_DEADLOCK && strstr(p->diag.text, "no progress"))
+        snprintf(diag->text, sizeof diag->text, "%.400s; %.100s", p->diag.text, theirs->text);
+    return status;
+}
+
+/* How long the children have for their reports. After a failure those that can answer do so at once. */
+enum { GRACE_S = 10, FAILED_GRACE_S = 4 };
+
 int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records,
                 struct smg_run_stats *stats, struct smg_diag *diag)
 {
@@ -775,16 +808,12 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     process_init(&p, &arg, &h);
     status = run(&p);
     smg_harness_stop(&h);
-    children = smg_harness_collect(&h, 10, stats, &theirs);
+    children = smg_harness_collect(&h, status ? FAILED_GRACE_S : GRACE_S, stats, &theirs);
     if (p.stats.digest)
         smg_run_stats_add(stats, &p.stats);
     if (p.agent && copy_records(smg_agent_records(p.agent), records) && !status)
         status = SMG_ERR_NOMEM;
-    *diag = p.diag;
-    if (children && (!status || status == SMG_ERR_LOST)) { /* what a child failed of explains why the router lost it */
-        status = children;
-        *diag = theirs;
-    }
+    status = explain(&p, status, children, &theirs, diag);
     tear_down(&p);
     smg_harness_close(&h);
     smg_links_destroy(arg.links);

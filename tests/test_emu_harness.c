@@ -1,0 +1,281 @@
+/* The harness of an emulation against children that stop answering, die, or die in the middle of a report: it gives up within the
+ * time that it was given, names the instance, and leaves no process. A harness that waits for ever is ended by the alarm. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "emu/harness.h"
+
+enum { INSTANCES = 4, REQUESTS = 3, HANG_S = 60 };
+
+/* Long enough for a child of a busy machine to answer, short enough to wait for one that does not. */
+static const double answer_s = 20, give_up_s = 0.3;
+
+typedef int (*child_fn)(void *arg, struct smg_harness *h);
+
+static int report(struct smg_harness *h, int outcome)
+{
+    struct smg_run_stats stats;
+    struct smg_diag diag = {""};
+    int status = smg_run_stats_init(&stats, REQUESTS);
+
+    if (status)
+        return status;
+    stats.events = 10u * h->self;
+    stats.digest[1] = h->self;
+    snprintf(diag.text, sizeof diag.text, "what %u says", h->self);
+    status = smg_harness_report(h, outcome, &stats, &diag);
+    smg_run_stats_free(&stats);
+    return status;
+}
+
+static int swap(struct smg_harness *h, double seconds, struct smg_diag *diag)
+{
+    struct smg_publication own, all[INSTANCES];
+
+    memset(&own, 0, sizeof own);
+    return smg_harness_swap(h, seconds, &own, all, diag);
+}
+
+/* ---- Children ---- */
+
+static int good(void *arg, struct smg_harness *h)
+{
+    struct smg_diag diag = {""};
+    int status = swap(h, 0, &diag); /* the time is the parent's: a child waits for it */
+
+    if (!status)
+        status = smg_harness_start(h, 0, &diag);
+    if (!status && !smg_harness_stopped(h, answer_s))
+        status = SMG_ERR_LOST;
+    return status ? status : report(h, arg && h->self == 2 ? SMG_ERR_VERIFY : SMG_OK);
+}
+
+static int stopped_at_once(void *arg, struct smg_harness *h)
+{
+    if (h->self == 2)
+        raise(SIGSTOP);
+    return good(arg, h);
+}
+
+static int killed_at_once(void *arg, struct smg_harness *h)
+{
+    if (h->self == 2)
+        raise(SIGKILL);
+    return good(arg, h);
+}
+
+/* Sends the first half of the report; then this child is stopped, or ends. */
+static void half_report(struct smg_harness *h, int signal)
+{
+    char whole[8192];
+    int pair[2], fd = h->fd[0];
+    ssize_t bytes;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+        _exit(1);
+    h->fd[0] = pair[0];
+    if (report(h, SMG_OK))
+        _exit(1);
+    bytes = recv(pair[1], whole, sizeof whole, MSG_DONTWAIT);
+    h->fd[0] = fd;
+    if (bytes < 8 || send(fd, whole, (size_t)bytes / 2, 0) != bytes / 2)
+        _exit(1);
+    raise(signal);
+}
+
+static int stopped_in_report(void *arg, struct smg_harness *h)
+{
+    (void)arg;
+    if (h->self == 2)
+        half_report(h, SIGSTOP);
+    return report(h, SMG_OK);
+}
+
+static int killed_in_report(void *arg, struct smg_harness *h)
+{
+    (void)arg;
+    if (h->self == 2)
+        half_report(h, SIGKILL);
+    return report(h, SMG_OK);
+}
+
+static int stopped_after_report(void *arg, struct smg_harness *h)
+{
+    int status = report(h, SMG_OK);
+
+    (void)arg;
+    if (h->self == 2)
+        raise(SIGSTOP);
+    return status;
+}
+
+/* ---- The parent's side ---- */
+
+static void begin(child_fn child, void *arg, struct smg_harness *h)
+{
+    struct smg_diag diag = {""};
+
+    alarm(HANG_S);
+    if (smg_harness_fork(INSTANCES, child, arg, h, &diag))
+        fail_msg("%s", diag.text);
+}
+
+/* Takes what the children report within `seconds`, and checks that none is left. */
+static int end(struct smg_harness *h, double seconds, struct smg_run_stats *stats, struct smg_diag *diag)
+{
+    int status;
+
+    assert_int_equal(smg_run_stats_init(stats, REQUESTS), SMG_OK);
+    diag->text[0] = '\0';
+    status = smg_harness_collect(h, seconds, stats, diag);
+    smg_harness_close(h);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    alarm(0);
+    return status;
+}
+
+static void test_good(void **state)
+{
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+
+    (void)state;
+    begin(good, NULL, &h);
+    assert_int_equal(swap(&h, answer_s, &diag), SMG_OK);
+    assert_int_equal(smg_harness_start(&h, answer_s, &diag), SMG_OK);
+    smg_harness_stop(&h);
+    assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_OK);
+    assert_int_equal(stats.events, 10 + 20 + 30);
+    smg_run_stats_free(&stats);
+}
+
+/* The one that failed explains it, whatever the others say. */
+static void test_failure_is_told(void **state)
+{
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+
+    (void)state;
+    begin(good, &h, &h);
+    assert_int_equal(swap(&h, answer_s, &diag), SMG_OK);
+    assert_int_equal(smg_harness_start(&h, answer_s, &diag), SMG_OK);
+    smg_harness_stop(&h);
+    assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_ERR_VERIFY);
+    assert_string_equal(diag.text, "what 2 says");
+    smg_run_stats_free(&stats);
+}
+
+static void test_stopped_before_swap(void **state)
+{
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+
+    (void)state;
+    begin(stopped_at_once, NULL, &h);
+    assert_int_equal(swap(&h, give_up_s, &diag), SMG_ERR_DEADLOCK);
+    assert_non_null(strstr(diag.text, "does not answer"));
+    smg_harness_stop(&h);
+    assert_int_equal(end(&h, give_up_s, &stats, &diag), SMG_ERR_LOST);
+    smg_run_stats_free(&stats);
+}
+
+static void test_killed_before_swap(void **state)
+{
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+
+    (void)state;
+    begin(killed_at_once, NULL, &h);
+    assert_int_equal(swap(&h, answer_s, &diag), SMG_ERR_LOST);
+    assert_string_equal(diag.text, "instance 2 ended before the cluster was up");
+    smg_harness_stop(&h);
+    assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_ERR_LOST);
+    smg_run_stats_free(&stats);
+}
+
+static void half(child_fn child, double seconds, const char *message)
+{
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag;
+
+    begin(child, NULL, &h);
+    assert_int_equal(end(&h, seconds, &stats, &diag), SMG_ERR_LOST);
+    assert_string_equal(diag.text, message);
+    assert_int_equal(stats.digest[1], 1 + 3); /* the others' counts are there */
+    smg_run_stats_free(&stats);
+}
+
+static void test_half_a_report(void **state)
+{
+    (void)state;
+    half(stopped_in_report, 2, "instance 2 does not answer");
+    half(killed_in_report, answer_s, "instance 2 ended without a report");
+}
+
+static void test_stopped_after_report(void **state)
+{
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag;
+
+    (void)state;
+    begin(stopped_after_report, NULL, &h);
+    assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_OK);
+    smg_run_stats_free(&stats);
+}
+
+/* A stopped child is seen while it is stopped, and no longer; seeing does not take its end away. */
+static void test_halted(void **state)
+{
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+
+    (void)state;
+    begin(stopped_at_once, NULL, &h);
+    while (!smg_harness_halted(&h)) {
+        usleep(1000);
+    }
+    assert_int_equal(smg_harness_halted(&h), 2);
+    assert_int_equal(kill(h.pid[2], SIGCONT), 0);
+    while (smg_harness_halted(&h)) {
+        usleep(1000);
+    }
+    assert_int_equal(swap(&h, answer_s, &diag), SMG_OK);
+    assert_int_equal(smg_harness_start(&h, answer_s, &diag), SMG_OK);
+    smg_harness_stop(&h);
+    assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_OK);
+    smg_run_stats_free(&stats);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_failure_is_told),
+        cmocka_unit_test(test_stopped_before_swap),
+        cmocka_unit_test(test_killed_before_swap),
+        cmocka_unit_test(test_half_a_report),
+        cmocka_unit_test(test_stopped_after_report),
+        cmocka_unit_test(test_halted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
