@@ -161,7 +161,9 @@ static int merge(const struct smg_args *a)
 
     if (a->n_operands != 2 || !a->output)
         return usage("--merge takes two files and -o FILE");
-    status = load(a->operand[0], &x);
+    status = check_output(a->output);
+    if (!status)
+        status = load(a->operand[0], &x);
     if (!status)
         status = load(a->operand[1], &y);
     if (!status) {

@@ -113,8 +113,9 @@ int smg_json_write(json_t *j, const char *path, struct smg_diag *diag)
     int status = j ? smg_output_open(path, &f, diag) : smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", path);
 
     if (!status) {
+        errno = 0;
         if (json_dumpf(j, f, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) || fputc('\n', f) == EOF)
-            status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot be written", path);
+            status = smg_diag_set(diag, SMG_ERR_IO, "%s: %s", path, errno ? strerror(errno) : "cannot be written");
         status = smg_output_close(f, path, status, diag);
     }
     json_decref(j);

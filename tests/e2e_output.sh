@@ -1,0 +1,121 @@
+#!/bin/bash
+# Output that cannot be written. A place that takes no file is bad input, found before the work: exit status 2. A disk or a pipe that is
+# full is a failed run: exit status 1. Either way one line that says where and why, and nothing half-written.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+small=$top_srcdir/tests/e2e/small.yaml
+profile=$work/profile.kvit
+must "a profile" 0 profile "$small" -o "$profile" --requests 1 --steps 2
+must "a run" 0 sim "$small" --engine native -o "$work/run"
+
+# ---- Standard output ----
+full=/dev/full
+if [ ! -c "$full" ]; then
+    full=$work/full
+    mknod -m 666 "$full" c 1 7 2>/dev/null || full=
+fi
+
+# unsaid NAME ARGUMENT...: standard output takes nothing.
+unsaid() {
+    local name=$1
+    shift
+    rc=0
+    "$SMARTGEN" "$@" >"$full" 2>"$work/stderr" || rc=$?
+    sed -i '/ASan is ignoring requested/d; /^False positive error reports may follow/d; /^For details see .*sanitizers/d' "$work/stderr"
+    [ "$rc" -eq 1 ] || fail "$name on a full standard output: exit status $rc, expected 1" "$work/stderr"
+    one_line "$name on a full standard output"
+    says "$name on a full standard output" "standard output cannot be written"
+    ok "$name on a full standard output: exit 1"
+}
+
+if [ -n "$full" ] && ! echo 2>/dev/null >"$full"; then
+    unsaid plan plan "$small"
+    unsaid "plan --json" plan "$small" --json
+    unsaid sim sim "$small" --engine native
+    unsaid replay replay "$work/run"
+    unsaid summarize summarize "$work/run" "$work/run"
+    unsaid list list keys
+    unsaid doctor doctor
+    unsaid "profile --inspect" profile --inspect "$profile"
+    unsaid "profile --heatmap" profile --heatmap "$profile"
+    ! has_emu || unsaid emu emu "$small"
+else
+    skip_part "no /dev/full, and no permission to make one: a full standard output cannot be tested"
+fi
+
+# ---- A full disk ----
+mkdir "$work/disk"
+inside='mount -t tmpfs -o size=$1 smartgen "$2" || exit 99
+cd "$2"
+left=$3
+shift 3
+rc=0
+"$@" || rc=$?
+find . -mindepth 1 -type f >"$left"
+exit $rc'
+
+# fills NAME SIZE ARGUMENT...: writes to "o" in the root of a disk of that size; nothing may stay behind.
+fills() {
+    local name=$1 size=$2
+    shift 2
+    rc=0
+    unshare -m bash -c "$inside" inside "$size" "$work/disk" "$work/left" "$SMARTGEN" "$@" >"$work/stdout" 2>"$work/stderr" || rc=$?
+    sed -i '/ASan is ignoring requested/d; /^False positive error reports may follow/d; /^For details see .*sanitizers/d' "$work/stderr"
+    [ "$rc" -eq 1 ] || fail "$name on a full disk: exit status $rc, expected 1" "$work/stdout" "$work/stderr"
+    one_line "$name on a full disk"
+    says "$name on a full disk" "No space left on device"
+    [ ! -s "$work/left" ] || fail "$name on a full disk: left behind: $(cat "$work/left")"
+    ok "$name on a full disk: $(cut -c 1-150 "$work/stderr" | sed "s|$work/||g")"
+}
+
+if [ "$(id -u)" -eq 0 ] && unshare -m bash -c "$inside" inside 16k "$work/disk" "$work/left" true 2>/dev/null; then
+    fills sim 16k sim "$small" --engine native -o o
+    fills "sim without logs" 8k sim "$small" --engine native --set records.events=false -o o
+    fills "sim --timeline" 16k sim "$small" --engine native --set records.events=false --timeline -o o
+    fills profile 8k profile "$small" --requests 1 --steps 2 -o o
+    fills "profile --record" 4k profile "$small" --record o
+    fills "profile --merge" 8k profile --merge "$profile" "$profile" -o o
+    fills "profile --heatmap" 16k profile --heatmap "$profile" -o o
+    if has_emu; then
+        fills emu 16k emu "$small" -o o
+        fills "emu without logs" 8k emu "$small" --set records.events=false -o o
+    fi
+else
+    skip_part "no root, or no mounts of its own: a full disk cannot be tested"
+fi
+
+# ---- Places that take no file ----
+echo data >"$work/file"
+mkdir "$work/folder"
+
+# nowhere NAME ARGUMENT...: refused, and said of $work/file or $work/folder.
+nowhere() {
+    local name=$1
+    shift
+    must "$name" 2 "$@"
+    one_line "$name"
+    says "$name" "$work/f"
+    [ ! -s "$work/stdout" ] || fail "$name: prints on standard output" "$work/stdout"
+    [ "$(cat "$work/file")" = data ] || fail "$name: the file in the way changed"
+    leaves "$name" "$work/folder"
+    ok "$name: $(sed "s|$work/||g" "$work/stderr")"
+}
+
+nowhere "sim below a file" sim "$small" --engine native -o "$work/file/out"
+nowhere "profile below a file" profile "$small" -o "$work/file/out"
+nowhere "profile over a folder" profile "$small" -o "$work/folder"
+nowhere "profile in a folder that is not there" profile "$small" -o "$work/folder/none/out"
+nowhere "profile --record below a file" profile "$small" --record "$work/file/out"
+nowhere "profile --merge below a file" profile --merge "$profile" "$profile" -o "$work/file/out"
+nowhere "profile --heatmap below a file" profile --heatmap "$profile" -o "$work/file/out"
+nowhere "figures below a file" figures fig11 -o "$work/file/out"
+nowhere "figures over a file" figures fig11 -o "$work/file"
+! has_emu || nowhere "emu below a file" emu "$small" -o "$work/file/out"
+
+# ---- What was written is said ----
+must "profile --heatmap -o" 0 profile --heatmap "$profile" -o "$work/map.csv"
+grep -q "^$work/map.csv: 5 groups" "$work/stdout" || fail "profile --heatmap -o does not say what it wrote" "$work/stdout"
+must "profile --heatmap -o -q" 0 profile --heatmap "$profile" -o "$work/map.csv" -q
+[ ! -s "$work/stdout" ] || fail "profile --heatmap -o -q prints" "$work/stdout"
+ok "profile --heatmap -o says what it wrote, and nothing with -q"
+finish
