@@ -97,6 +97,48 @@ refused "missing trace" nosuchtrace -- sim "$small" --set workload.kind=trace --
 refused "trace without a file" workload.file -- sim "$small" --set workload.kind=trace OUT
 refused "unknown format" workload.format azur azure -- sim "$small" --set workload.kind=trace --set workload.format=azur OUT
 
+# ---- What is found wrong after reading says where the key was given: in the file, by --set, or nowhere ----
+origins() {
+    [ "$(cat "$work/stderr")" = "smartgen: $1" ] || fail "origin: expected 'smartgen: $1'" "$work/stderr"
+}
+yaml gpu "seed: 3" "prefill:" "  gpu: l2O"
+refused "origin in the file" -- sim "$work/gpu.yaml" OUT
+origins "$work/gpu.yaml:3:8: key 'prefill.gpu': unknown GPU 'l2O'; did you mean 'l20'?"
+refused "origin in the file, emu" -- emu "$work/gpu.yaml" OUT
+origins "$work/gpu.yaml:3:8: key 'prefill.gpu': unknown GPU 'l2O'; did you mean 'l20'?"
+refused "origin in the file, profile" -- profile "$work/gpu.yaml" OUT
+origins "$work/gpu.yaml:3:8: key 'prefill.gpu': unknown GPU 'l2O'; did you mean 'l20'?"
+refused "origin in --set" -- sim "$work/gpu.yaml" --set prefill.gpu=l2l OUT
+origins "--set prefill.gpu=l2l: key 'prefill.gpu': unknown GPU 'l2l'; did you mean 'l20'?"
+refused "no origin" -- sim --set workload.kind=trace OUT
+origins "key 'workload.file': workload.kind trace needs a file"
+refused "origin of what only the emulation refuses" -- emu "$small" --set detail=iteration OUT
+origins "--set detail=iteration: key 'detail': the emulation works layer by layer, set detail: layer"
+refused "emu with expected counts" -- emu "$small" --set selection.source=layer OUT
+origins "--set selection.source=layer: key 'selection.source': the emulation needs real index lists, set selection.source: entry"
+printf '{"num_hidden_layers": 4}' >"$work/config.json"
+refused "the content of a file" -- sim --set "model=$work/config.json" OUT
+says "the content of a file" "smartgen: $work/config.json: "
+refused "a folder where a file belongs" network.nic "$place: is a folder" -- sim "$small" --set "network.nic=$place" OUT
+refused "a folder where a profile belongs" proactive.importance "Is a directory" -- sim "$small" --set "proactive.importance=$place" OUT
+
+# ---- Keys given in vain: the run goes on, one line each ----
+warned() {
+    local name=$1 text=$2
+    shift 2
+    must "$name" 0 "$@"
+    one_line "$name"
+    says "$name" "smartgen: warning: $text"
+    ok "$name: $(sed "s|$work/||g" "$work/stderr")"
+}
+yaml vain "workload:" "  kind: batch" "  file: requests.csv"
+warned "a trace with kind batch" "$work/vain.yaml:3:9: key 'workload.file': has no effect with workload.kind: batch" plan "$work/vain.yaml"
+warned "a key of another scheme, quiet" "--set hack.bits=4: key 'hack.bits': has no effect with scheme: smartgen" \
+    sim "$small" --engine native -q --set hack.bits=4
+must "the default, spelled out" 0 plan "$top_srcdir/experiments/default.yaml"
+[ ! -s "$work/stderr" ] || fail "the default, spelled out: warns" "$work/stderr"
+ok "the default, spelled out: no warning"
+
 # ---- Inputs ----
 printf '{"num_hidden_layers": 4' >"$work/config.json"
 refused "malformed model" config.json -- sim --set "model=$work/config.json" OUT
@@ -135,7 +177,8 @@ refused "option without its value" --engine -- sim "$small" OUT --engine
 refused "value for a flag" --timeline -- sim "$small" --timeline=yes OUT
 refused "two scenarios" -- sim "$small" "$small" OUT
 refused "no operand" -- replay
-refused "unknown kind" model models -- list model
+refused "unknown kind" "did you mean 'models'?" -- list model
+refused "unknown kind, nothing near" "list --help" -- list xyzzy
 refused "unknown figure" fig99 -- figures fig99 -o "$place/out"
 refused "emu: role" role -- emu "$small" --role prefill OUT
 refused "emu: fabric" fabrik -- emu "$small" --fabric fabrik OUT
@@ -146,6 +189,7 @@ refused "replay of nothing" "$work/nothing" -- replay "$work/nothing"
 mkdir "$work/empty"
 refused "replay of an empty folder" "$work/empty" -- replay "$work/empty"
 refused "summarize nothing" "$work/nothing" -- summarize "$work/nothing"
+refused "summarize an empty folder" "$work/empty/run.json" -- summarize "$work/empty"
 echo data >"$work/file"
 refused "output below a file" "$work/file" -- sim "$small" -o "$work/file/out"
 refused "output below a file, emu" "$work/file" -- emu "$small" -o "$work/file/out"
@@ -177,4 +221,68 @@ smg replay "$work/run"
 [ "$rc" -eq 1 ] || [ "$rc" -eq 2 ] || fail "replay of a run cut short: exit status $rc" "$work/stdout" "$work/stderr"
 one_line "replay of a run cut short"
 ok "replay of a run cut short: exit $rc, $(sed "s|$work/||g" "$work/stderr")"
+
+# Runs that are no repetitions of each other have no mean.
+must "another scheme" 0 sim "$small" --engine native --set scheme=full -o "$work/full"
+must "the same, another seed" 0 sim "$small" --engine native --set scheme=full --set seed=6 -o "$work/full-6"
+must "summarize" 0 summarize "$work/full" "$work/full-6" "$work/run"
+grep -q "^mean of 2 runs scheme=full " "$work/stdout" || fail "summarize: no mean of the two alike" "$work/stdout"
+[ "$(grep -c '^mean of' "$work/stdout")" = 1 ] || fail "summarize: a mean over different runs" "$work/stdout"
+grep -q "differ in scheme" "$work/stdout" || fail "summarize: does not say in what runs differ" "$work/stdout"
+ok "summarize: means over runs that are alike only"
+sed -i '2s/finished/finishd/' "$work/full/requests.csv"
+refused "summarize a status that is none" requests.csv:2 status finishd -- summarize "$work/full"
+
+# ---- Emulations that fail ----
+if has_emu; then
+    # Without a word about the source, emu takes the one that it needs; a failed run keeps its records, and they replay.
+    sed "/^selection:/d; s|\.\./\.\./|$top_srcdir/|g" "$small" >"$work/plain.yaml"
+    must "emu without a source" 0 emu "$work/plain.yaml" -o "$work/emu"
+    grep -q '"source": "entry"' "$work/emu/run.json" || fail "emu without a source: run.json does not say entry" "$work/emu/run.json"
+    ok "emu without a word about the source runs with entries"
+    must "a failed emulation" 1 emu "$work/plain.yaml" --set emu.mutant=flip-byte --set records.decisions=true -o "$work/failed"
+    one_line "a failed emulation"
+    for file in run.json requests.csv summary.json decisions.csv events.bin actions.bin; do
+        [ -s "$work/failed/$file" ] || fail "a failed emulation: no $file" "$work/stderr"
+    done
+    replayed "a failed emulation" "$work/failed"
+    ok "a failed emulation keeps its records, and they replay"
+
+    # children PID: the processes that it started.
+    children() {
+        local at line
+        for at in /proc/[0-9]*/stat; do
+            line=$(cat "$at" 2>/dev/null) || continue
+            set -- "$1" ${line##*) }
+            [ "$3" != "$1" ] || basename "${at%/stat}"
+        done
+    }
+    # An instance that is stopped, or killed, in the middle of the run: the parent gives up, and nothing of it stays.
+    for signal in STOP KILL; do
+        "$SMARTGEN" emu "$work/plain.yaml" --timeout 2 --set workload.output_tokens=5000 -o "$work/lost" >"$work/stdout" 2>"$work/stderr" &
+        pid=$!
+        for i in $(seq 300); do
+            instances=($(children "$pid"))
+            [ ${#instances[@]} -lt 4 ] || break
+            kill -0 "$pid" 2>/dev/null || break
+            sleep 0.05
+        done
+        [ ${#instances[@]} -eq 4 ] || fail "SIG$signal: ${#instances[@]} instances" "$work/stderr"
+        sleep 1
+        kill -"$signal" "${instances[1]}"
+        rc=0
+        wait "$pid" || rc=$?
+        [ "$rc" -eq 1 ] || fail "SIG$signal to an instance: exit status $rc, expected 1" "$work/stderr"
+        one_line "SIG$signal to an instance"
+        says "SIG$signal to an instance" instance
+        for pid in "${instances[@]}"; do
+            ! kill -0 "$pid" 2>/dev/null || fail "SIG$signal to an instance: process $pid is left"
+        done
+        [ -z "$(find "$work" -name '*.tmp-*')" ] || fail "SIG$signal to an instance: a temporary folder is left"
+        rm -rf "$work/lost"
+        ok "SIG$signal to an instance: $(cut -c 1-150 "$work/stderr")"
+    done
+else
+    skip_part "no libfabric with tcp: failing emulations cannot be tested"
+fi
 finish
