@@ -138,7 +138,7 @@ static uint32_t header_bytes(void)
 static void test_damage(void **state)
 {
     const float nan = NAN, two = 2, half = 0.5f;
-    uint32_t group = 12 + header_bytes(), value = group + 16;
+    uint32_t group = 12 + header_bytes(), value = group + 16, overlap = group + 5 * (16 + 3 * 40 * 101 * 4 + 8) + 8;
 
     (void)state;
     spoil(0, "KVIX", 4, 1);
@@ -159,6 +159,35 @@ static void test_damage(void **state)
     assert_refused("field 'n_hi': group 0: (0, 0] is empty");
     spoil(value + 2 * 40 * 101 * 4, "\x09", 1, 1);
     assert_refused("field 'dataset_count': group 0: found 9, the header names 1");
+    spoil(value + 40 * 101 * 4, &nan, 4, 1);
+    assert_refused("field 'variance': value 0: found nan, expected 0 to 1");
+    spoil(overlap, &nan, 4, 1);
+    assert_refused("field 'overlap': value 0: found nan, expected 0 to 1");
+    spoil(overlap + 80 * 4, &two, 4, 1);
+    assert_refused("field 'newrate': value 0: found 2, expected 0 to 1");
+}
+
+/* A header may say anything; it must not make the reader ask for memory that the file cannot fill, or a user divide by nothing.
+ */
+static void test_header(void **state)
+{
+    char *data, *at;
+    struct smg_diag diag;
+    size_t size;
+
+    (void)state;
+    assert_int_equal(smg_file_read(path_a, SIZE_MAX / 2, &data, &size, &diag), SMG_OK);
+    at = strstr(data + 12, "\"groups\":5,");
+    assert_non_null(at);
+    spoil((size_t)(at - data), "\"groups\":9,", 11, 1);
+    assert_refused("field 'header': 9 groups of 4040 values do not fit the file");
+    at = strstr(data + 12, "\"cap\":");
+    assert_non_null(at);
+    spoil((size_t)(at - data) + 6, "7", 1, 1);
+    assert_refused("field 'header': key 'cap': expected a share in (0, 1]");
+    spoil((size_t)(at - data) + 2, "x", 1, 1);
+    assert_refused("field 'header': key 'cap': expected a share in (0, 1]");
+    free(data);
 }
 
 /* A file that is cut anywhere is refused, never read beyond its end. */
@@ -249,8 +278,11 @@ static void test_merge(void **state)
     assert_string_equal(info[2].dataset[0], "lcc");
     assert_string_equal(info[2].dataset[1], "samsum");
     assert_int_equal(smg_importance_write(path_b, im[2], &info[2], &diag), SMG_OK);
-    im[1]->group_hi[0]++;
     smg_importance_destroy(im[2]);
+    im[1]->steps[2] = UINT32_MAX;
+    assert_int_equal(smg_importance_merge(im[0], &info[0], im[1], &info[1], &im[2], &info[2], &diag), SMG_ERR_RANGE);
+    assert_string_equal(diag.text, "cannot merge: group 2: more than 4294967295 requests or steps");
+    im[1]->group_hi[0]++;
     assert_int_equal(smg_importance_merge(im[0], &info[0], im[1], &info[1], &im[2], &info[2], &diag), SMG_ERR_INVALID);
     assert_string_equal(diag.text, "cannot merge: group 0 is (0, 4096] in one and (0, 4097] in the other");
     smg_importance_destroy(im[1]);
@@ -282,9 +314,9 @@ static void test_facts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage),   cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_world),      cmocka_unit_test(test_captured), cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage), cmocka_unit_test(test_header),
+        cmocka_unit_test(test_cut),        cmocka_unit_test(test_world),  cmocka_unit_test(test_captured),
+        cmocka_unit_test(test_merge),      cmocka_unit_test(test_facts),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

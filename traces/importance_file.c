@@ -120,10 +120,21 @@ static void header_name(const json_t *root, const char *name, char out[SMG_NAME_
     snprintf(out, SMG_NAME_MAX, "%s", text != NULL ? text : "");
 }
 
+/* Bounds what a header may ask for by what the file holds, before memory is asked for. */
+static int fits_file(struct smg_byte_reader *in, uint64_t groups, uint64_t matrix, uint64_t datasets)
+{
+    if (groups * matrix * (2 + datasets) > (in->bytes - in->offset) / 4) {
+        return smg_byte_reader_fail(in, "header", "%llu groups of %llu values do not fit the file", (unsigned long long)groups,
+                                    (unsigned long long)matrix);
+    }
+    return SMG_OK;
+}
+
 static int parse_header(struct smg_byte_reader *in, const json_t *root, struct smg_importance_info *info,
                         struct smg_importance **out)
 {
-    const json_t *names = json_object_get(root, "datasets"), *seed = json_object_get(root, "seed");
+    const json_t *names = json_object_get(root, "datasets"), *seed = json_object_get(root, "seed"),
+                 *cap = json_object_get(root, "cap");
     uint32_t layers, blocks, groups, d;
     struct smg_importance *im;
     int status;
@@ -142,14 +153,20 @@ static int parse_header(struct smg_byte_reader *in, const json_t *root, struct s
         return smg_byte_reader_fail(in, "header", "key 'datasets': %zu names, expected at most %u", json_array_size(names),
                                     SMG_DATASETS_MAX);
     }
-    status = smg_importance_create(groups, layers, blocks, &im);
+    if (!json_is_number(cap) || !(json_number_value(cap) > 0 && json_number_value(cap) <= 1)) {
+        return smg_byte_reader_fail(in, "header", "key 'cap': expected a share in (0, 1]");
+    }
+    status = fits_file(in, groups, (uint64_t)layers * blocks, json_array_size(names));
+    if (status == SMG_OK) {
+        status = smg_importance_create(groups, layers, blocks, &im);
+    }
     if (status != SMG_OK) {
         return status;
     }
     header_name(root, "model", info->model);
     header_name(root, "selector", info->selector);
     header_name(root, "created_by", info->created_by);
-    info->cap = json_number_value(json_object_get(root, "cap"));
+    info->cap = json_number_value(cap);
     info->seed = (uint64_t)json_integer_value(seed);
     im->synthetic = json_is_true(json_object_get(root, "synthetic"));
     im->datasets = (uint32_t)json_array_size(names);
@@ -208,6 +225,19 @@ static int check_frequencies(struct smg_byte_reader *in, const char *field, cons
     return SMG_OK;
 }
 
+/* Shares, and variances of shares. */
+static int check_range(struct smg_byte_reader *in, const char *field, const float *value, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        if (!(value[i] >= 0 && value[i] <= 1)) {
+            return smg_byte_reader_fail(in, field, "value %zu: found %g, expected 0 to 1", i, (double)value[i]);
+        }
+    }
+    return SMG_OK;
+}
+
 static int read_group_head(struct smg_byte_reader *in, struct smg_importance *im, uint32_t g)
 {
     int status;
@@ -237,6 +267,7 @@ static int read_group(struct smg_byte_reader *in, struct smg_importance *im, uin
         (status = smg_get_floats(in, "importance", im->value + g * matrix(im), matrix(im))) != SMG_OK ||
         (status = check_frequencies(in, "importance", im, im->value + g * matrix(im))) != SMG_OK ||
         (status = smg_get_floats(in, "variance", im->variance + g * matrix(im), matrix(im))) != SMG_OK ||
+        (status = check_range(in, "variance", im->variance + g * matrix(im), matrix(im))) != SMG_OK ||
         (status = smg_get_u32(in, "dataset_count", &datasets)) != SMG_OK ||
         (status = smg_get_u32(in, "reserved", &zero)) != SMG_OK) {
         return status;
@@ -282,9 +313,10 @@ static int read_overlap(struct smg_byte_reader *in, struct smg_importance *im)
     if (im->overlap == NULL || im->newrate == NULL) {
         return SMG_ERR_NOMEM;
     }
-    status = smg_get_floats(in, "overlap", im->overlap, n);
-    if (status == SMG_OK) {
-        status = smg_get_floats(in, "newrate", im->newrate, n);
+    if ((status = smg_get_floats(in, "overlap", im->overlap, n)) == SMG_OK &&
+        (status = check_range(in, "overlap", im->overlap, n)) == SMG_OK &&
+        (status = smg_get_floats(in, "newrate", im->newrate, n)) == SMG_OK) {
+        status = check_range(in, "newrate", im->newrate, n);
     }
     if (status == SMG_OK && in->offset != in->bytes) {
         status = smg_byte_reader_fail(in, "end", "%zu bytes are left over", in->bytes - in->offset);
@@ -292,15 +324,10 @@ static int read_overlap(struct smg_byte_reader *in, struct smg_importance *im)
     return status;
 }
 
-/* Bounds what a header may ask for by what the file holds, before memory is asked for. */
-static int reserve(struct smg_byte_reader *in, struct smg_importance *im)
+static int reserve(struct smg_importance *im)
 {
     size_t all = im->groups * matrix(im);
 
-    if (all > in->bytes / 8 || im->datasets * all > in->bytes / 4) {
-        return smg_byte_reader_fail(in, "header", "%u groups of %u layers of %u blocks do not fit the file", im->groups,
-                                    im->layers, im->blocks);
-    }
     im->variance = malloc(all * sizeof(*im->variance));
     im->requests = calloc(im->groups, sizeof(*im->requests));
     im->steps = calloc(im->groups, sizeof(*im->steps));
@@ -317,7 +344,7 @@ static int read_all(struct smg_byte_reader *in, struct smg_importance_info *info
     int status = read_header(in, info, &im);
 
     if (status == SMG_OK) {
-        status = reserve(in, im);
+        status = reserve(im);
     }
     for (g = 0; status == SMG_OK && g < im->groups; g++) {
         status = read_group(in, im, g);

@@ -1,4 +1,5 @@
 /* The mean of two profiles. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,11 @@ static int check_pair(const struct smg_importance *a, const struct smg_importanc
         if (a->group_lo[g] != b->group_lo[g] || a->group_hi[g] != b->group_hi[g]) {
             return smg_diag_set(diag, SMG_ERR_INVALID, "cannot merge: group %u is (%u, %u] in one and (%u, %u] in the other", g,
                                 a->group_lo[g], a->group_hi[g], b->group_lo[g], b->group_hi[g]);
+        }
+    }
+    for (g = 0; g < a->groups; g++) {
+        if (a->requests[g] > UINT32_MAX - b->requests[g] || a->steps[g] > UINT32_MAX - b->steps[g]) {
+            return smg_diag_set(diag, SMG_ERR_RANGE, "cannot merge: group %u: more than %u requests or steps", g, UINT32_MAX);
         }
     }
     if (a->datasets + b->datasets > SMG_DATASETS_MAX) {
@@ -64,7 +70,8 @@ static void merge_group(const struct smg_importance *a, const struct smg_importa
         double apart = x == y ? 0 : x - y;
 
         out->value[i] = (float)mean;
-        out->variance[i] = (float)((na * a->variance[i] + nb * b->variance[i]) / n + na * nb / (n * n) * apart * apart);
+        /* Two variances of shares that cannot be right could otherwise make one that no reader takes. */
+        out->variance[i] = (float)fmin(1, (na * a->variance[i] + nb * b->variance[i]) / n + na * nb / (n * n) * apart * apart);
     }
     out->group_lo[g] = a->group_lo[g];
     out->group_hi[g] = a->group_hi[g];
