@@ -82,11 +82,12 @@ static int check_names(const struct smg_csv *c, struct smg_diag *diag)
 
 static int cut(struct smg_csv *c, struct smg_diag *diag)
 {
-    size_t lines = count(c->text, '\n') + 1, n = 0;
+    /* No line may have more cells than it has, so the file's cells bound what is kept. */
+    size_t cells = count(c->text, '\n') + count(c->text, ',') + 1, n = 0;
     char *cursor = c->text, *line = next_line(&cursor);
 
     c->columns = count(line, ',') + 1;
-    c->cell = calloc(lines * c->columns, sizeof *c->cell);
+    c->cell = calloc(cells, sizeof *c->cell);
     if (!c->cell)
         return smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", c->path);
     for (; line; line = next_line(&cursor), n++) {

@@ -56,6 +56,20 @@ static void test_csv(void **state)
     assert_refused(*state, "a,b,a\n1,2,3\n", "x.csv:1: two columns 'a'");
 }
 
+/* Lines times columns would be terabytes; the file's own size bounds what is asked for. */
+static void test_wide_csv(void **state)
+{
+    enum { N = 400000 };
+    char *text = malloc(2 * N + 1);
+
+    assert_non_null(text);
+    memset(text, ',', N);
+    memset(text + N, '\n', N);
+    text[2 * N] = '\0';
+    assert_refused(*state, text, "x.csv:1: column 1 has no name");
+    free(text);
+}
+
 /* ---- Record folders: the files that summarize reads, made by hand ---- */
 
 #define HEADER                                                                                                                   \
@@ -224,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_csv, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_wide_csv, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_summarize, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_groups, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_refused, folder_setup, folder_teardown),
