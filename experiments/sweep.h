@@ -6,7 +6,7 @@
  *     labels: what is calibrated, what is predicted  # optional
  *     run: sim                                       # sim; plan: closed forms only; heat: selection counts
  *     base: {KEY: VALUE, ...}                        # scenario keys, nested or dotted
- *     axes:                                          # the points are their product, the last axis fastest
+ *     axes:                                          # the points are their product, at most 10000, the last axis fastest
  *       - {axis: batch, key: workload.requests, values: [1, 2, 3]}
  *       - axis: scheme
  *         points: {full: {scheme: full}, other: {scheme: smartgen, selector: hata}}
@@ -24,7 +24,7 @@
 #include "core/status.h"
 #include "core/world.h"
 
-enum { SMG_SWEEP_AXES = 4, SMG_SWEEP_NAME = 48 };
+enum { SMG_SWEEP_AXES = 4, SMG_SWEEP_NAME = 48, SMG_SWEEP_POINTS_MAX = 10000 };
 
 enum smg_sweep_run { SMG_SWEEP_SIM, SMG_SWEEP_PLAN, SMG_SWEEP_HEAT };
 

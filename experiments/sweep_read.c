@@ -84,12 +84,13 @@ static int join(const char *prefix, const char *name, char path[SET_BYTES])
     return n < 0 || n >= SET_BYTES;
 }
 
-/* Nested mappings are the same as dotted keys. */
+/* Nested mappings are the same as dotted keys. One that holds nothing is an error: of aliases to such, a small file could make a
+ * set that takes for ever to walk, while the first scalar that is nested too deeply ends the walk as an unknown key. */
 static int take_set(const struct reader *r, const yaml_node_t *map, const char *prefix, int depth, struct smg_sweep_set *set)
 {
     int status = SMG_OK;
 
-    if (map->type != YAML_MAPPING_NODE || depth > DEPTH_MAX)
+    if (map->type != YAML_MAPPING_NODE || depth > DEPTH_MAX || (depth && !smg_yaml_count(map)))
         return smg_yaml_fail(r->y, map, r->diag, SMG_ERR_PARSE, "expected a mapping of scenario keys");
     for (size_t i = 0; i < smg_yaml_count(map) && !status; i++) {
         const yaml_node_t *key, *value;
@@ -182,6 +183,15 @@ static int take_axis(const struct reader *r, const yaml_node_t *node, struct smg
     return values ? take_values(r, key, values, axis) : take_points(r, points, axis);
 }
 
+static int few_points(const struct smg_sweep *s)
+{
+    size_t left = SMG_SWEEP_POINTS_MAX;
+
+    for (size_t a = 0; a < s->axes; a++)
+        left /= s->axis[a].n;
+    return left > 0;
+}
+
 static int take_axes(const struct reader *r, const yaml_node_t *node, struct smg_sweep *s)
 {
     const yaml_node_t *list = smg_yaml_member(r->y, node, "axes");
@@ -192,6 +202,8 @@ static int take_axes(const struct reader *r, const yaml_node_t *node, struct smg
                              SMG_SWEEP_AXES);
     for (size_t i = 0; i < smg_yaml_count(list) && !status; i++)
         status = take_axis(r, smg_yaml_item(r->y, list, i), &s->axis[s->axes++]);
+    if (!status && !few_points(s))
+        status = smg_yaml_fail(r->y, list, r->diag, SMG_ERR_RANGE, "key 'axes': more than %d points", SMG_SWEEP_POINTS_MAX);
     return status;
 }
 

@@ -250,6 +250,7 @@ static void test_sweep(void **state)
 static void test_sweep_errors(void **state)
 {
 #define AXES "axes: [{axis: a, key: seed, values: [1, 2]}]\n"
+#define TEN(d) #d "0, " #d "1, " #d "2, " #d "3, " #d "4, " #d "5, " #d "6, " #d "7, " #d "8, " #d "9, "
     static const struct {
         const char *text, *expected;
     } bad[] = {
@@ -272,8 +273,12 @@ static void test_sweep_errors(void **state)
         {"figure: x\n" AXES "speedup: {axis: b, over: 1}\n", "x.yaml:3:10: key 'b': no axis has this name"},
         {"figure: x\n" AXES "speedup: {axis: a, over: 3}\n", "key '3': the axis has no such value"},
         {"figure: x\n" AXES "---\nfigure: y\n", "found a second"},
+        {"figure: x\nbase: {a: {}}\n" AXES, "x.yaml:2:11: expected a mapping of scenario keys"},
+        {"figure: x\naxes: [{axis: a, key: seed, values: &v [" TEN(1) TEN(2) TEN(3) "40]},\n  {axis: b, key: seed, values: *v}, "
+         "{axis: c, key: seed, values: *v}]\n", "x.yaml:2:7: key 'axes': more than 10000 points"},
     };
 #undef AXES
+#undef TEN
     struct smg_diag diag;
     struct smg_sweep s;
 
