@@ -94,6 +94,9 @@ static size_t take_token(struct parser *p)
     expect(p, ',');
     if (!p->status)
         t = sum(p);
+    /* What is only asked for has no value yet. */
+    if (!p->status && !p->book->outcome && isnan(t))
+        return 1;
     if (!p->status && !(t >= 1 && t <= SMG_POINT_TOKENS && t == floor(t)))
         fail(p, SMG_ERR_RANGE, "expected a token id in [1, 128]", "");
     return p->status ? 1 : (size_t)t;

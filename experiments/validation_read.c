@@ -151,7 +151,9 @@ static int append_each(struct smg_yaml *y, const yaml_node_t *node, const struct
         if (!word || replace(copy.row, sizeof copy.row, word) || replace(copy.condition, sizeof copy.condition, word) ||
             replace(copy.quantity, sizeof copy.quantity, word) || replace(copy.ours, sizeof copy.ours, word))
             return smg_yaml_fail(y, each, diag, SMG_ERR_PARSE, "key 'each': expected short texts");
-        status = append(y, node, &copy, v, diag);
+        status = plain(y, each, word, diag);
+        if (!status)
+            status = append(y, node, &copy, v, diag);
     }
     return status;
 }
