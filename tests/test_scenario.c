@@ -272,6 +272,7 @@ static const struct {
     {"prefill=3", "--set prefill=3: a group of keys, not a key"},
     {"gdr=TRUE", "--set gdr=TRUE: expected true or false, found 'TRUE'"},
     {"selection.cap=0", "--set selection.cap=0: expected a number in (0, 1], found '0'"},
+    {"model=\xff", "--set model=\xff: expected a text of at most 1023 bytes, found '\xff'"},
     {"network.oversubscription=0.5", "--set network.oversubscription=0.5: expected a number in [1, 1000], found '0.5'"},
 };
 

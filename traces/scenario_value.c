@@ -46,7 +46,7 @@ static int parse_text(const struct smg_key *k, const char *text, void *field)
     if (strlen(text) >= k->bytes || (text[0] == '\0' && k->preset[0] != '\0')) {
         return SMG_ERR_RANGE;
     }
-    if (k->names != NULL && choice_index(k->names, text) < 0) {
+    if ((k->names != NULL && choice_index(k->names, text) < 0) || !smg_text_is_utf8(text)) {
         return SMG_ERR_PARSE;
     }
     memset(field, 0, k->bytes); /* no stale bytes: equal scenarios compare equal */

@@ -72,6 +72,34 @@ int smg_text_double(const char *text, double *out)
     return SMG_OK;
 }
 
+/* Bytes of the UTF-8 sequence at s, 0: it is none. Surrogates, overlong forms and what lies behind U+10FFFF are none. */
+static size_t sequence(const unsigned char *s)
+{
+    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0, i;
+
+    for (i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f)) {
+        return 0;
+    }
+    return n;
+}
+
+int smg_text_is_utf8(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n = 1;
+
+    for (; *s != '\0' && n > 0; s += n) {
+        n = sequence(s);
+    }
+    return n > 0;
+}
+
 static char lower(char c)
 {
     return (c >= 'A' && c <= 'Z') ? (char)(c - 'A' + 'a') : c;
@@ -101,14 +129,16 @@ static size_t edit_distance(const char *a, const char *b)
 
 const char *smg_nearest(const char *word, const char *const *names)
 {
-    size_t length = strlen(word), best = (length + 2) / 3 + 1, distance;
+    size_t length = strlen(word), best = (length + 2) / 3 + 1, distance, n;
     const char *found = NULL;
 
     if (length == 0 || length > WORD_MAX) {
         return NULL;
     }
     for (; *names != NULL; names++) {
-        distance = strlen(*names) <= WORD_MAX ? edit_distance(word, *names) : best;
+        n = strlen(*names);
+        /* Lengths alone put many names out of reach. */
+        distance = n <= WORD_MAX && n < length + best && length < n + best ? edit_distance(word, *names) : best;
         if (distance < best) {
             best = distance;
             found = *names;
@@ -151,7 +181,9 @@ static int read_stream(FILE *f, const char *path, size_t max_bytes, char **data_
                          : smg_diag_set(diag, SMG_ERR_RANGE, "%s: larger than %zu bytes", path, max_bytes);
     }
     data[bytes] = '\0';
-    *data_out = data;
+    /* To size, so that tools that watch memory see a read behind the end. */
+    grown = realloc(data, bytes + 1);
+    *data_out = grown != NULL ? grown : data;
     *bytes_out = bytes;
     return SMG_OK;
 }

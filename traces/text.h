@@ -16,6 +16,9 @@ int smg_text_u64(const char *text, uint64_t *out);
 /* A finite decimal number: no hex, no inf, no nan, no blanks. SMG_ERR_PARSE or SMG_ERR_RANGE leave *out as it was. */
 int smg_text_double(const char *text, double *out);
 
+/* Whether a text can be written to JSON. */
+int smg_text_is_utf8(const char *text);
+
 /* "; did you mean 'x'?" for the nearest of names, "" when nothing is near. */
 void smg_text_hint(const char *word, const char *const *names, char *hint, size_t hint_bytes);
 
