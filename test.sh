@@ -85,6 +85,27 @@ count() {
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
+# counted NAME LOG COMMAND...: a command whose last line is "N passed, N failed"; adds its counts.
+counted() {
+    local name=$1 log=$LOGS/$2 rc=0 p f
+    shift 2
+    smg_quiet "$log" "$name" "$@" || rc=$?
+    read -r p f <<<"$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed.*/\1 \2/p' "$log" | tail -n 1)"
+    p=${p:-0} f=${f:-0}
+    if [ $((p + f)) -eq 0 ] || { [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; }; then
+        f=1
+    fi
+    [ "$f" -eq 0 ] || notes+=("fail $name: see $log")
+    printf '    %d passed, %d failed\n' "$p" "$f"
+    passed=$((passed + p)) failed=$((failed + f))
+}
+
+# Fuzz targets alone, each for 5 s.
+build_fuzz() {
+    smg_configure build-fuzz --enable-werror --enable-fuzzing CC=clang CFLAGS="-O1 -gline-tables-only" --without-simgrid \
+        --without-libfabric --without-verbs --without-cuda && smg_make build-fuzz fuzz-targets
+}
+
 show_log() {
     echo "---- $1"
     tail -n 40 "$1" 2>/dev/null
@@ -145,9 +166,18 @@ build "build without libfabric" build-no-libfabric $bare --without-libfabric
 build "build without verbs" build-no-verbs $bare --without-verbs
 build "build without cuda" build-no-cuda $bare --without-cuda
 build "build without all of them" build-none $bare --without-simgrid --without-libfabric --without-verbs --without-cuda
+counted "valgrind" valgrind.log smg_make build-none valgrind VALGRIND_HOW=fast
+if smg_quiet "$LOGS/build-fuzz.log" "build, fuzz targets" build_fuzz; then
+    passed=$((passed + 1))
+    counted "fuzz, 5 s each" fuzz.log smg_make build-fuzz fuzz FUZZ_SECONDS=5
+else
+    failed=$((failed + 1))
+    notes+=("fail build: fuzz targets")
+fi
 refused "a missing CUDA toolkit" "--with-cuda was asked for" --with-cuda=/nonexistent
 refused "missing verbs" "--with-verbs was asked for" --with-verbs ac_cv_header_infiniband_verbs_h=no
 refused "an unknown sanitizer" "'adress' is none of" --enable-sanitizers=adress
+refused "fuzzing without libFuzzer" "gcc has no libFuzzer" CC=gcc --enable-fuzzing
 if build "build, address and undefined sanitizers" build-asan CC=gcc CFLAGS="-O1 -g" --enable-sanitizers=address,undefined; then
     check "make check, address and undefined sanitizers" build-asan
 fi

@@ -5,7 +5,7 @@ SMG_JOBS=$(nproc 2>/dev/null || echo 2)
 
 SMG_BUILD_PACKAGES="gcc libc6-dev make autoconf automake libtool pkg-config libjansson-dev libyaml-dev libgsl-dev libsimgrid-dev
     libfabric-dev libibverbs-dev gnuplot-nox"
-SMG_TEST_PACKAGES="clang libcmocka-dev chromium"
+SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium"
 
 smg_die() {
     echo "error: $*" >&2
@@ -50,7 +50,7 @@ smg_autoreconf() {
     local input stale=no
     cd "$SMG_TOP" || return 1
     if [ -f configure ] && [ -f Makefile.in ] && [ -f config.h.in ] && [ -f build-aux/ltmain.sh ]; then
-        for input in configure.ac Makefile.am m4/smg_*.m4 */local.mk; do
+        for input in configure.ac Makefile.am m4/smg_*.m4 */local.mk tests/fuzz/local.mk; do
             [ ! "$input" -nt configure ] || stale=yes
         done
     else

@@ -12,9 +12,11 @@ for file in $(find core traces sim emu kernels experiments cli tests -name '.?*'
     n=$((n + 1))
     # A test program is listed by its name, without .c.
     name=$file
-    case $file in tests/test_*.c | tests/bench_*.c) name=${file%.c} ;; esac
-    if ! grep -qE "(^|[[:space:]])${name//./\\.}([[:space:]]|\\\\|$)" "$room/local.mk"; then
-        echo "$file: not in $room/local.mk"
+    case $file in tests/test_*.c | tests/bench_*.c | tests/fuzz/fuzz_*.c) name=${file%.c} ;; esac
+    list=$room/local.mk
+    case $file in tests/fuzz/*) list=tests/fuzz/local.mk ;; esac
+    if ! grep -qE "(^|[[:space:]])${name//./\\.}([[:space:]]|\\\\|$)" "$list"; then
+        echo "$file: not in $list"
         bad=$((bad + 1))
     fi
 done

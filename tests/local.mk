@@ -80,7 +80,7 @@ CLEANFILES += $(SMG_BENCHES)
 AM_CPPFLAGS = $(SMG_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS) -DSMG_TESTDIR='"$(abs_top_srcdir)/tests"'
 check_LTLIBRARIES = libsmgtest.la
 libsmgtest_la_SOURCES = $(SMG_TEST_SUPPORT)
-LDADD = libsmgtest.la libsmgall.la $(CMOCKA_LIBS)
+LDADD = libsmgtest.la libsmgfuzz.la libsmgall.la $(CMOCKA_LIBS)
 
 # Allocations of this program go through the test, which lets the n-th fail.
 tests_test_agent_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
@@ -92,6 +92,8 @@ check_DATA += cmocka-is-missing
 cmocka-is-missing:
 	@echo "make check needs cmocka 1.1.5 or later: install libcmocka-dev and run configure again" >&2; exit 1
 endif
+
+include $(top_srcdir)/tests/fuzz/local.mk
 
 # A test that hangs is ended, with its children.
 SMG_TEST_TIMEOUT = 300
@@ -118,6 +120,13 @@ AM_TESTS_ENVIRONMENT = \
 	LSAN_OPTIONS="$${LSAN_OPTIONS:-suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0}"; export LSAN_OPTIONS; \
 	UBSAN_OPTIONS="$${UBSAN_OPTIONS:-print_stacktrace=1}"; export UBSAN_OPTIONS; \
 	TSAN_OPTIONS="$${TSAN_OPTIONS:-$(SMG_ALLOCATOR_OPTIONS):suppressions=$(abs_top_srcdir)/tests/tsan.supp:second_deadlock_stack=1}"; export TSAN_OPTIONS;
+
+# ---- make valgrind: readers, tests and small runs under memcheck; VALGRIND_HOW=fast leaves out what takes long ----
+VALGRIND_HOW = all
+valgrind: smartgen $(SMG_UNIT_TESTS) $(SMG_FUZZ_TARGETS)
+	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/valgrind.sh $(VALGRIND_HOW)
+
+.PHONY: valgrind
 
 # Scripts run the program and read the core archive.
 $(SMG_SCRIPT_TESTS:.sh=.log): smartgen libsmgcore.la
