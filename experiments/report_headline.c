@@ -117,6 +117,21 @@ static void print_bars(FILE *f, const struct metric *m)
     fputs("</ul>\n</section>\n", f);
 }
 
+static void print_synthetic(FILE *f, const struct smg_report_row *row)
+{
+    const char *const word[] = {row->synthetic_importance ? "importance" : NULL, row->synthetic_selection ? "selection" : NULL,
+                                row->synthetic_workload ? "workload" : NULL};
+    const char *before = "<li><em>synthetic</em>: ";
+
+    for (size_t i = 0; i < sizeof word / sizeof word[0]; i++) {
+        if (!word[i])
+            continue;
+        fprintf(f, "%s%s", before, word[i]);
+        before = ", ";
+    }
+    fputs(before[0] == ',' ? "</li>" : "", f);
+}
+
 /* What was run, in a line. */
 static void print_facts(FILE *f, const struct smg_report_row *row)
 {
@@ -138,9 +153,7 @@ static void print_facts(FILE *f, const struct smg_report_row *row)
     }
     if (isfinite(row->decode_gbps))
         fprintf(f, "<li>decode link %g Gbit/s</li>", row->decode_gbps);
-    if (row->synthetic_importance || row->synthetic_selection || row->synthetic_workload)
-        fprintf(f, "<li><em>synthetic</em>:%s%s%s</li>", row->synthetic_importance ? " importance" : "",
-                row->synthetic_selection ? " selection" : "", row->synthetic_workload ? " workload" : "");
+    print_synthetic(f, row);
     fputs("</ul>\n", f);
 }
 
