@@ -210,6 +210,9 @@ static void test_not_in_vain(void **state)
     assert_int_equal(WARNINGS(NULL, "scheme=full", "policy=x.so", "speculative.ratio=0.2").n, 0);
     assert_int_equal(WARNINGS(NULL, "scheme=hack", "hack.bits=4").n, 0);
     assert_int_equal(WARNINGS(NULL, "selector=hata", "selection.hash_bits=64").n, 0);
+    assert_int_equal(WARNINGS("speculative: {ratio: 0.2}\nworkload: {requests: 3}\n", "scheme=full", "workload.kind=trace").n, 0);
+    assert_int_equal(WARNINGS("speculative: {ratio: 0.2}\nscheme: full\n", "workload.kind=trace").n, 1);
+    assert_int_equal(WARNINGS("scheme: full\n", "speculative.ratio=0.2").n, 1);
     assert_int_equal(
         smg_scenario_load_origins(SMG_TESTDIR "/../experiments/default.yaml", NULL, 0, &s, &o, &d), SMG_OK);
     smg_origins_in_vain(&o, &s, collect, &none);

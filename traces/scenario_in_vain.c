@@ -106,6 +106,19 @@ static int is_default(const struct smg_key *k, const struct smg_scenario *s)
     return memcmp((const char *)s + k->offset, (const char *)&preset + k->offset, k->bytes) == 0;
 }
 
+static int set_by_hand(const struct smg_origins *o, const char *path)
+{
+    size_t n;
+
+    return path != NULL && o->key[smg_key_find(path) - smg_keys(&n)].set != NULL;
+}
+
+/* A file serves several runs: what it says for another one than --set now asks for is no contradiction. */
+static int meant(const struct smg_origins *o, const struct rule *r)
+{
+    return smg_origins_given(o, r->key) && (set_by_hand(o, r->key) || !set_by_hand(o, r->because));
+}
+
 /* The value as a scenario file has it. */
 static void value_text(const char *path, const struct smg_scenario *s, char *text, size_t text_bytes)
 {
@@ -138,7 +151,7 @@ void smg_origins_in_vain(const struct smg_origins *o, const struct smg_scenario 
     for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
         const struct rule *r = &rules[i];
 
-        if (smg_origins_given(o, r->key) && !is_default(smg_key_find(r->key), s) && (r->in_vain == NULL || r->in_vain(s))) {
+        if (meant(o, r) && !is_default(smg_key_find(r->key), s) && (r->in_vain == NULL || r->in_vain(s))) {
             tell(r, o, s, warn, arg);
         }
     }
