@@ -10,113 +10,16 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static double monotonic_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-double smg_harness_now(const struct smg_harness *h)
-{
-    return monotonic_s() - h->start_s;
-}
-
-/* ---- Whole messages over stream sockets, until a time of the monotonic clock ---- */
-
-/* SMG_ERR_DEADLOCK: the time came first. */
-static int await(int fd, short what, double end_s)
-{
-    struct pollfd p = {fd, what, 0};
-
-    for (;;) {
-        double left_s = end_s - monotonic_s();
-        int ready = poll(&p, 1, left_s > 1e6 ? -1 : left_s > 0 ? (int)(left_s * 1e3) + 1 : 0);
-        if (ready > 0)
-            return SMG_OK;
-        if (ready < 0 && errno != EINTR)
-            return SMG_ERR_LOST;
-        if (!ready && left_s <= 0)
-            return SMG_ERR_DEADLOCK;
-    }
-}
-
-static int interrupted(ssize_t n)
-{
-    return n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK);
-}
-
-static int put(int fd, const void *data, size_t bytes, double end_s)
-{
-    const char *p = data;
-
-    while (bytes) {
-        ssize_t n;
-        int status = await(fd, POLLOUT, end_s);
-        if (status)
-            return status;
-        n = send(fd, p, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (interrupted(n))
-            continue;
-        if (n <= 0)
-            return SMG_ERR_LOST;
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return SMG_OK;
-}
-
-static int get(int fd, void *data, size_t bytes, double end_s)
-{
-    char *p = data;
-
-    while (bytes) {
-        ssize_t n;
-        int status = await(fd, POLLIN, end_s);
-        if (status)
-            return status;
-        n = recv(fd, p, bytes, MSG_DONTWAIT);
-        if (interrupted(n))
-            continue;
-        if (n <= 0)
-            return SMG_ERR_LOST;
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return SMG_OK;
-}
+#include "emu/pipe.h"
 
 /* Each message begins with its kind, so that the report of a child that failed early is not taken for what was expected. */
 enum kind { KIND_PUBLICATION = 0x50554221, KIND_READY, KIND_REPORT };
 
-static int put_kind(int fd, uint32_t kind, double end_s)
+double smg_harness_now(const struct smg_harness *h)
 {
-    return put(fd, &kind, sizeof kind, end_s);
-}
-
-/* Takes the next message's kind; one that is not wanted is left where it is. */
-static int get_kind(int fd, uint32_t wanted, double end_s)
-{
-    uint32_t kind = 0;
-    ssize_t n = 0;
-
-    while (n < (ssize_t)sizeof kind) {
-        int status = await(fd, POLLIN, end_s);
-        if (status)
-            return status;
-        n = recv(fd, &kind, sizeof kind, MSG_PEEK | MSG_DONTWAIT);
-        if (!n || (n < 0 && !interrupted(n)))
-            return SMG_ERR_LOST;
-        if (n < (ssize_t)sizeof kind && monotonic_s() > end_s)
-            return SMG_ERR_DEADLOCK;
-        if (n < (ssize_t)sizeof kind)
-            poll(NULL, 0, 1); /* a part of it is there, so the socket is readable all the time */
-    }
-    return kind == wanted ? get(fd, &kind, sizeof kind, end_s) : SMG_ERR_LOST;
+    return smg_pipe_now_s() - h->start_s;
 }
 
 /* ---- Forking ---- */
@@ -205,15 +108,15 @@ static int parent_swap(struct smg_harness *h, double seconds, struct smg_publica
     int status = SMG_OK;
 
     for (uint32_t i = 1; i < h->instances && !status; i++) {
-        double end_s = monotonic_s() + seconds;
+        double end_s = smg_pipe_now_s() + seconds;
         *instance = i;
-        status = get_kind(h->fd[i], KIND_PUBLICATION, end_s);
+        status = smg_pipe_get_kind(h->fd[i], KIND_PUBLICATION, end_s);
         if (!status)
-            status = get(h->fd[i], &all[i], sizeof all[i], end_s);
+            status = smg_pipe_get(h->fd[i], &all[i], sizeof all[i], end_s);
     }
     for (uint32_t i = 1; i < h->instances && !status; i++) {
         *instance = i;
-        status = put(h->fd[i], all, h->instances * sizeof *all, monotonic_s() + seconds);
+        status = smg_pipe_put(h->fd[i], all, h->instances * sizeof *all, smg_pipe_now_s() + seconds);
     }
     return status;
 }
@@ -228,11 +131,11 @@ int smg_harness_swap(struct smg_harness *h, double seconds, const struct smg_pub
     if (!h->self) {
         status = parent_swap(h, seconds, all, &instance);
     } else {
-        status = put_kind(h->fd[0], KIND_PUBLICATION, INFINITY);
+        status = smg_pipe_put_kind(h->fd[0], KIND_PUBLICATION, INFINITY);
         if (!status)
-            status = put(h->fd[0], own, sizeof *own, INFINITY);
+            status = smg_pipe_put(h->fd[0], own, sizeof *own, INFINITY);
         if (!status)
-            status = get(h->fd[0], all, h->instances * sizeof *all, INFINITY);
+            status = smg_pipe_get(h->fd[0], all, h->instances * sizeof *all, INFINITY);
     }
     return not_up(status, instance, seconds, "the cluster was up", diag);
 }
@@ -243,12 +146,12 @@ static int parent_start(struct smg_harness *h, double seconds, uint32_t *instanc
 
     for (uint32_t i = 1; i < h->instances && !status; i++) {
         *instance = i;
-        status = get_kind(h->fd[i], KIND_READY, monotonic_s() + seconds);
+        status = smg_pipe_get_kind(h->fd[i], KIND_READY, smg_pipe_now_s() + seconds);
     }
-    h->start_s = monotonic_s();
+    h->start_s = smg_pipe_now_s();
     for (uint32_t i = 1; i < h->instances && !status; i++) {
         *instance = i;
-        status = put(h->fd[i], &h->start_s, sizeof h->start_s, monotonic_s() + seconds);
+        status = smg_pipe_put(h->fd[i], &h->start_s, sizeof h->start_s, smg_pipe_now_s() + seconds);
     }
     return status;
 }
@@ -261,9 +164,9 @@ int smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *di
     if (!h->self) {
         status = parent_start(h, seconds, &instance);
     } else {
-        status = put_kind(h->fd[0], KIND_READY, INFINITY);
+        status = smg_pipe_put_kind(h->fd[0], KIND_READY, INFINITY);
         if (!status)
-            status = get(h->fd[0], &h->start_s, sizeof h->start_s, INFINITY);
+            status = smg_pipe_get(h->fd[0], &h->start_s, sizeof h->start_s, INFINITY);
     }
     return not_up(status, instance, seconds, "the run started", diag);
 }
@@ -273,7 +176,7 @@ int smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *di
 void smg_harness_stop(struct smg_harness *h)
 {
     for (uint32_t i = 1; i < h->instances; i++) {
-        (void)put(h->fd[i], "s", 1, 0);
+        (void)smg_pipe_put(h->fd[i], "s", 1, 0);
         (void)shutdown(h->fd[i], SHUT_WR);
     }
 }
@@ -305,26 +208,26 @@ int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_s
     r.n_requests = stats->n_requests;
     r.stats = *stats;
     r.diag = *diag;
-    sent = put_kind(h->fd[0], KIND_REPORT, INFINITY);
+    sent = smg_pipe_put_kind(h->fd[0], KIND_REPORT, INFINITY);
     if (!sent)
-        sent = put(h->fd[0], &r, sizeof r, INFINITY);
+        sent = smg_pipe_put(h->fd[0], &r, sizeof r, INFINITY);
     if (!sent)
-        sent = put(h->fd[0], stats->duplicate_bytes, stats->n_requests * sizeof(uint64_t), INFINITY);
-    return sent ? sent : put(h->fd[0], stats->digest, stats->n_requests * sizeof(uint64_t), INFINITY);
+        sent = smg_pipe_put(h->fd[0], stats->duplicate_bytes, stats->n_requests * sizeof(uint64_t), INFINITY);
+    return sent ? sent : smg_pipe_put(h->fd[0], stats->digest, stats->n_requests * sizeof(uint64_t), INFINITY);
 }
 
 /* What a child said before its report was meant for a cluster that did not come up. */
 static int skip_to_report(int fd, double end_s)
 {
     struct smg_publication unused;
-    int status = get_kind(fd, KIND_REPORT, end_s);
+    int status = smg_pipe_get_kind(fd, KIND_REPORT, end_s);
 
-    if (status == SMG_ERR_LOST && !get_kind(fd, KIND_PUBLICATION, end_s)) {
-        status = get(fd, &unused, sizeof unused, end_s);
-        status = status ? status : get_kind(fd, KIND_REPORT, end_s);
+    if (status == SMG_ERR_LOST && !smg_pipe_get_kind(fd, KIND_PUBLICATION, end_s)) {
+        status = smg_pipe_get(fd, &unused, sizeof unused, end_s);
+        status = status ? status : smg_pipe_get_kind(fd, KIND_REPORT, end_s);
     }
-    if (status == SMG_ERR_LOST && !get_kind(fd, KIND_READY, end_s))
-        status = get_kind(fd, KIND_REPORT, end_s);
+    if (status == SMG_ERR_LOST && !smg_pipe_get_kind(fd, KIND_READY, end_s))
+        status = smg_pipe_get_kind(fd, KIND_REPORT, end_s);
     return status;
 }
 
@@ -334,7 +237,7 @@ static int collect_one(struct smg_harness *h, uint32_t i, double end_s, struct s
     int status = skip_to_report(h->fd[i], end_s);
 
     if (!status)
-        status = get(h->fd[i], r, sizeof *r, end_s);
+        status = smg_pipe_get(h->fd[i], r, sizeof *r, end_s);
     if (!status && r->n_requests != stats->n_requests)
         status = SMG_ERR_LOST;
     if (status)
@@ -342,9 +245,9 @@ static int collect_one(struct smg_harness *h, uint32_t i, double end_s, struct s
     status = smg_run_stats_init(&theirs, r->n_requests);
     if (status)
         return status;
-    status = get(h->fd[i], theirs.duplicate_bytes, r->n_requests * sizeof(uint64_t), end_s);
+    status = smg_pipe_get(h->fd[i], theirs.duplicate_bytes, r->n_requests * sizeof(uint64_t), end_s);
     if (!status)
-        status = get(h->fd[i], theirs.digest, r->n_requests * sizeof(uint64_t), end_s);
+        status = smg_pipe_get(h->fd[i], theirs.digest, r->n_requests * sizeof(uint64_t), end_s);
     if (!status) {
         r->stats.duplicate_bytes = theirs.duplicate_bytes;
         r->stats.digest = theirs.digest;
@@ -357,7 +260,7 @@ static int collect_one(struct smg_harness *h, uint32_t i, double end_s, struct s
 /* Waits for the children; those that have not ended after 5 s are killed. */
 static void reap(struct smg_harness *h)
 {
-    double end_s = monotonic_s() + 5;
+    double end_s = smg_pipe_now_s() + 5;
 
     for (uint32_t i = 1; i < h->instances; i++) {
         pid_t ended = h->pid[i] > 0 ? 0 : -1;
@@ -365,7 +268,7 @@ static void reap(struct smg_harness *h)
             ended = waitpid(h->pid[i], NULL, WNOHANG);
             if (ended)
                 continue;
-            if (monotonic_s() > end_s)
+            if (smg_pipe_now_s() > end_s)
                 kill(h->pid[i], SIGKILL);
             poll(NULL, 0, 2);
         }
@@ -394,7 +297,7 @@ static enum blame blame_of(struct smg_harness *h, uint32_t i, double end_s, stru
 
 int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_stats *stats, struct smg_diag *diag)
 {
-    double end_s = monotonic_s() + seconds;
+    double end_s = smg_pipe_now_s() + seconds;
     enum blame worst = FINE;
     int status = SMG_OK;
 

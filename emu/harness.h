@@ -28,8 +28,9 @@ struct smg_harness {
 /* Forks instances 1..n-1; in a child calls child(arg, harness) and exits with its value. The parent gets the harness. */
 int smg_harness_fork(uint32_t instances, int (*child)(void *arg, struct smg_harness *h), void *arg, struct smg_harness *out,
                      struct smg_diag *diag);
-/* All-to-all exchange through the parent: every instance gives own and gets all[instances]. The parent waits up to `seconds` for each
- * child; SMG_ERR_DEADLOCK: one does not answer (it is stopped, or far too slow). A child waits for as long as the parent is there. */
+/* All-to-all exchange through the parent: every instance gives own and gets all[instances]. The parent waits up to `seconds` for
+ * each child; SMG_ERR_DEADLOCK: one does not answer (it is stopped, or far too slow). A child waits for as long as the parent is
+ * there. */
 int smg_harness_swap(struct smg_harness *h, double seconds, const struct smg_publication *own, struct smg_publication *all,
                      struct smg_diag *diag);
 /* Barrier; agrees on the start of the clock. `seconds` as above. */

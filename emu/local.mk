@@ -24,6 +24,8 @@ libsmgemu_la_SOURCES = \
 	emu/link.h \
 	emu/ofi_library.c \
 	emu/ofi_library.h \
+	emu/pipe.c \
+	emu/pipe.h \
 	emu/prefill_side.c \
 	emu/process.c \
 	emu/process.h

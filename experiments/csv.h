@@ -1,5 +1,5 @@
-/* A CSV file as this room writes them, read back: a header line of names that differ, no quotes, the same number of cells in every
- * line, and an end to the last one. */
+/* A CSV file as this room writes them, read back: a header line of names that differ, no quotes, the same number of cells in
+ * every line, and an end to the last one. */
 #ifndef SMG_EXPERIMENTS_CSV_H
 #define SMG_EXPERIMENTS_CSV_H
 

@@ -20,8 +20,8 @@ int smg_path_join(const char *folder, const char *name, char path[SMG_PATH_MAX])
 /* Makes a folder and its parents; one that exists is fine. */
 int smg_folder_make(const char *path, struct smg_diag *diag);
 
-/* Makes a folder and its parents where they are missing, and finds out whether files can be made there: before work whose output goes
- * there. */
+/* Makes a folder and its parents where they are missing, and finds out whether files can be made there: before work whose output
+ * goes there. */
 int smg_folder_probe(const char *path, struct smg_diag *diag);
 
 /* A JSON number, or null when x is not finite; an integer when x is one that a double holds exactly. NULL: out of memory. */

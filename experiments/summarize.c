@@ -24,9 +24,9 @@ struct run {
     const char *dir;
     struct line line;
     json_t *settings;
-    size_t like;                 /* the first run with the same settings */
-    size_t n_alike;              /* first of its settings: how many have them */
-    struct line all;             /* first of its settings: over the runs that have them */
+    size_t like;     /* the first run with the same settings */
+    size_t n_alike;  /* first of its settings: how many have them */
+    struct line all; /* first of its settings: over the runs that have them */
 };
 
 /* ---- Reading ---- */
@@ -50,8 +50,8 @@ static int read_column(const struct smg_csv *c, const char *name, double *mean, 
     for (size_t i = 0; i < c->rows && !status; i++) {
         status = smg_csv_number(c, i, column, &x, diag);
         if (!status && x < 0)
-            status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected a number >= 0, found '%.60s'", c->path, i + 2,
-                                  name, smg_csv_cell(c, i, column));
+            status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected a number >= 0, found '%.60s'", c->path,
+                                  i + 2, name, smg_csv_cell(c, i, column));
         if (!status)
             smg_sample_add(&s, x);
     }

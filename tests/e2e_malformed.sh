@@ -1,7 +1,7 @@
 #!/bin/bash
 # Malformed files, one folder of tests/data/malformed per kind: the program refuses each with exit status 2, nothing on standard
-# output, and exactly the line that NAME.expected holds (without "smartgen: "). A kind's folder may be absent; a bad file without its
-# .expected, and the reverse, is an error.
+# output, and exactly the line that NAME.expected holds (without "smartgen: "). A kind's folder may be absent; a bad file without
+# its .expected, and the reverse, is an error.
 #
 # importance/ holds synthetic profiles of one group and one block, under 1 KB each (docs/selection.md has the format). Damage to
 # bytes: magic, version, short, cut, checksum. The rest have a right checksum: header (no JSON), missing-field (H), sizes and

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Output that cannot be written. A place that takes no file is bad input, found before the work: exit status 2. A disk or a pipe that is
-# full is a failed run: exit status 1. Either way one line that says where and why, and nothing half-written.
+# Output that cannot be written. A place that takes no file is bad input, found before the work: exit status 2. A disk or a standard
+# output that is full is a failed run: exit status 1. Either way one line that says where and why, and nothing half-written.
 . "$top_srcdir/tests/e2e/lib.sh"
 
 small=$top_srcdir/tests/e2e/small.yaml

@@ -45,8 +45,8 @@ static void test_times(void **state)
     smg_links_destroy(NULL);
 }
 
-/* A process that does nothing but take the links holds them much of the time, so that some of the kills find it there. A lock that
- * dies with its holder would hang this test, which the alarm ends. */
+/* A process that does nothing but take the links holds them much of the time, so that some of the kills find it there. A lock
+ * that dies with its holder would hang this test, which the alarm ends. */
 static void test_killed_holder(void **state)
 {
     struct smg_world w;

@@ -73,8 +73,8 @@ static void test_wide_csv(void **state)
 /* ---- Record folders: the files that summarize reads, made by hand ---- */
 
 #define HEADER                                                                                                                   \
-    "request,status,reason,arrival_s,prompt_tokens,output_tokens,prefill_instance,decode_instance,mode,kr_blocks,"              \
-    "prefill_start_s,prefill_end_s,push_done_s,decode_join_s,first_token_s,second_token_s,finish_s,ttft_s,ttst_s,tbt_mean_s,"  \
+    "request,status,reason,arrival_s,prompt_tokens,output_tokens,prefill_instance,decode_instance,mode,kr_blocks,"               \
+    "prefill_start_s,prefill_end_s,push_done_s,decode_join_s,first_token_s,second_token_s,finish_s,ttft_s,ttst_s,tbt_mean_s,"    \
     "metadata_bytes,proactive_bytes,on_demand_bytes,speculative_bytes,duplicate_bytes,messages,on_demand_ratio\n"
 
 /* A row: the columns that are read, the others empty. */
@@ -165,7 +165,8 @@ static void test_groups(void **state)
     put_run(*state, "d", 1, "\"scheme\": \"full\", \"prefill\": {\"nodes\": 4}", ROW("0", "finished", "9", "9", "9", "0"));
     text = table_of(*state, names, 4);
     assert_non_null(strstr(text, "mean of 2 runs scheme=full prefill.nodes=3 2 0 2 +- 13 2 +- 13 2 +- 13 0 +- 0\n"));
-    assert_non_null(strstr(text, "No mean over runs that differ in more than their seed; these differ in scheme prefill.nodes.\n"));
+    assert_non_null(
+        strstr(text, "No mean over runs that differ in more than their seed; these differ in scheme prefill.nodes.\n"));
     assert_null(strstr(text, "\nmean of runs "));
     free(text);
     text = table_of(*state, names, 2);

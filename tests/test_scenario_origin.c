@@ -213,8 +213,7 @@ static void test_not_in_vain(void **state)
     assert_int_equal(WARNINGS("speculative: {ratio: 0.2}\nworkload: {requests: 3}\n", "scheme=full", "workload.kind=trace").n, 0);
     assert_int_equal(WARNINGS("speculative: {ratio: 0.2}\nscheme: full\n", "workload.kind=trace").n, 1);
     assert_int_equal(WARNINGS("scheme: full\n", "speculative.ratio=0.2").n, 1);
-    assert_int_equal(
-        smg_scenario_load_origins(SMG_TESTDIR "/../experiments/default.yaml", NULL, 0, &s, &o, &d), SMG_OK);
+    assert_int_equal(smg_scenario_load_origins(SMG_TESTDIR "/../experiments/default.yaml", NULL, 0, &s, &o, &d), SMG_OK);
     smg_origins_in_vain(&o, &s, collect, &none);
     assert_int_equal(none.n, 0);
 }
@@ -222,7 +221,7 @@ static void test_not_in_vain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),  cmocka_unit_test(test_explain), cmocka_unit_test(test_world),
+        cmocka_unit_test(test_places),  cmocka_unit_test(test_explain),     cmocka_unit_test(test_world),
         cmocka_unit_test(test_in_vain), cmocka_unit_test(test_not_in_vain),
     };
 

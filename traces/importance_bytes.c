@@ -120,7 +120,8 @@ int smg_byte_writer_close(struct smg_byte_writer *w, int keep, struct smg_diag *
     failed |= fclose(w->file) != 0;
     error = errno;
     if (keep && failed) {
-        status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot write: %s", w->path, error ? strerror(error) : "not all of it arrived");
+        status =
+            smg_diag_set(diag, SMG_ERR_IO, "%s: cannot write: %s", w->path, error ? strerror(error) : "not all of it arrived");
     } else if (keep && rename(w->temporary, w->path) != 0) {
         status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot be replaced: %s", w->path, strerror(errno));
     }

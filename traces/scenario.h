@@ -16,8 +16,8 @@ void smg_scenario_default(struct smg_scenario *s);
  * names file and line (or --set and key), what was found, what was expected, and the nearest known name. A relative file name
  * inside the scenario (model, trace, importance) is taken relative to the scenario file's folder when it exists there. */
 int smg_scenario_load(const char *path, const char *const *sets, size_t n, struct smg_scenario *out, struct smg_diag *diag);
-/* The same, and where each key was given (traces/scenario_origin.h), for what is found wrong later; origins may be NULL, and points
- * at path and sets. */
+/* The same, and where each key was given (traces/scenario_origin.h), for what is found wrong later; origins may be NULL, and
+ * points at path and sets. */
 struct smg_origins;
 int smg_scenario_load_origins(const char *path, const char *const *sets, size_t n, struct smg_scenario *out,
                               struct smg_origins *origins, struct smg_diag *diag);

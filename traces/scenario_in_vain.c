@@ -1,4 +1,5 @@
-/* Keys that were given and cannot have an effect, because of what other keys say. Only sure cases: a line here is shown to people. */
+/* Keys that were given and cannot have an effect, because of what other keys say. Only sure cases: a line here is shown to
+ * people. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,8 +17,8 @@ struct smg_origin {
 
 /* The texts are the caller's of smg_scenario_load_origins and must outlive this. */
 struct smg_origins {
-    const char *file;                     /* NULL: none */
-    struct smg_origin key[SMG_KEYS_MAX];  /* in the order of smg_keys */
+    const char *file;                    /* NULL: none */
+    struct smg_origin key[SMG_KEYS_MAX]; /* in the order of smg_keys */
 };
 
 /* Whether a key was given at all. An unknown key was not. */
@@ -29,8 +29,8 @@ void smg_origins_text(const struct smg_origins *o, const char *path, char *text,
 void smg_origins_explain(const struct smg_origins *o, struct smg_diag *diag);
 
 typedef void (*smg_warn_fn)(void *arg, const char *text);
-/* Calls warn with one line for each key of s that was given, differs from its default, and cannot have an effect. Not for a key of the
- * file whose reason is a --set: the file may serve several runs. */
+/* Calls warn with one line for each key of s that was given, differs from its default, and cannot have an effect. Not for a key
+ * of the file whose reason is a --set: the file may serve several runs. */
 void smg_origins_in_vain(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg);
 
 #endif

@@ -22,8 +22,8 @@ static int not_available(struct smg_diag *diag, const char *key, const char *val
     return smg_diag_set(diag, SMG_ERR_UNSUPPORTED, "key '%s': '%.100s' is not available yet; %s", key, value, instead);
 }
 
-/* An unknown name, or a file that cannot be opened, is the fault of the key that names it; what is wrong inside a file begins with
- * that file. */
+/* An unknown name, or a file that cannot be opened, is the fault of the key that names it; what is wrong inside a file begins
+ * with that file. */
 static int blame(const char *key, int status, struct smg_diag *diag)
 {
     struct smg_diag found;
