@@ -247,7 +247,7 @@ static void test_bad_instances(void **state)
     } wrong[] = {
         {INSTANCE("\"l4\"", "GB/s", "1"),
          AT "key 'link_gbps.unit': expected \"Gbit/s\", found '\"GB/s\"'; multiply the value by 8", SMG_ERR_PARSE},
-        {INSTANCE("\"l5\"", "Gbit/s", "1"), AT "key 'gpu.value': unknown GPU 'l5'; did you mean 'l4'?", SMG_ERR_NOT_FOUND},
+        {INSTANCE("\"l5\"", "Gbit/s", "1"), AT "key 'gpu.value': unknown GPU 'l5'; did you mean 'l4'?", SMG_ERR_PARSE},
         {INSTANCE("4", "Gbit/s", "1"), AT "key 'gpu.value': expected a text of 1 to 1023 bytes, found '4'", SMG_ERR_PARSE},
         {INSTANCE("\"l4\"", "Gbit/s", "1.5"), AT "key 'gpus_per_node.value': expected an integer in [1, 64], found '1.5'",
          SMG_ERR_PARSE},

@@ -137,7 +137,7 @@ static void test_refusals(void **state)
         {{"scheme=hack", "hack.group=48"},
          "key 'hack.group': expected a divisor of the model's head dimension 128, found 48",
          SMG_ERR_RANGE},
-        {{"policy=./a.so"}, "./a.so: cannot open: No such file or directory", SMG_ERR_IO},
+        {{"policy=./a.so"}, "key 'policy': ./a.so: cannot open: No such file or directory", SMG_ERR_IO},
         {{"decode.start=layer"}, "key 'decode.start': 'layer' is not available yet; use ready or pushed", SMG_ERR_UNSUPPORTED},
         {{"prefill.chunk_tokens=512"},
          "key 'prefill.chunk_tokens': 'chunked prefill' is not available yet; use 0, the whole prompt",

@@ -46,7 +46,7 @@ static int check_gpu(const char *file, char gpu[SMG_PATH_MAX], struct smg_diag *
 
     beside(file, gpu);
     status = smg_data_resolve("gpus", "GPU", gpu, path, &found);
-    return status == SMG_OK ? SMG_OK : smg_diag_set(diag, status, "%.300s: key 'gpu.value': %.160s", file, found.text);
+    return status == SMG_OK ? SMG_OK : smg_diag_set(diag, SMG_ERR_PARSE, "%.300s: key 'gpu.value': %.160s", file, found.text);
 }
 
 int smg_instance_load(const char *name_or_path, struct smg_instance *out, struct smg_diag *diag)
