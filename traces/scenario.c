@@ -74,7 +74,7 @@ static void found_text(const yaml_node_t *node, char *text, size_t text_bytes)
 
 static int wrong_kind(const struct walk *w, const yaml_node_t *node, const char *path, const char *expected)
 {
-    char found[80], what[256];
+    char found[80], what[288];
 
     found_text(node, found, sizeof(found));
     snprintf(what, sizeof(what), "expected %.160s, found %s", expected, found);
