@@ -180,7 +180,7 @@ static void test_header(void **state)
     at = strstr(data + 12, "\"groups\":5,");
     assert_non_null(at);
     spoil((size_t)(at - data), "\"groups\":9,", 11, 1);
-    assert_refused("field 'header': 9 groups of 4040 values do not fit the file");
+    assert_refused("field 'header': 9 x 40 x 101 values (groups, layers, blocks) do not fit the file");
     at = strstr(data + 12, "\"cap\":");
     assert_non_null(at);
     spoil((size_t)(at - data) + 6, "7", 1, 1);

@@ -121,11 +121,11 @@ static void header_name(const json_t *root, const char *name, char out[SMG_NAME_
 }
 
 /* Bounds what a header may ask for by what the file holds, before memory is asked for. */
-static int fits_file(struct smg_byte_reader *in, uint64_t groups, uint64_t matrix, uint64_t datasets)
+static int fits_file(struct smg_byte_reader *in, uint32_t groups, uint32_t layers, uint32_t blocks, uint64_t datasets)
 {
-    if (groups * matrix * (2 + datasets) > (in->bytes - in->offset) / 4) {
-        return smg_byte_reader_fail(in, "header", "%llu groups of %llu values do not fit the file", (unsigned long long)groups,
-                                    (unsigned long long)matrix);
+    if (groups * ((uint64_t)layers * blocks) * (2 + datasets) > (in->bytes - in->offset) / 4) {
+        return smg_byte_reader_fail(in, "header", "%u x %u x %u values (groups, layers, blocks) do not fit the file", groups, layers,
+                                    blocks);
     }
     return SMG_OK;
 }
@@ -156,7 +156,7 @@ static int parse_header(struct smg_byte_reader *in, const json_t *root, struct s
     if (!json_is_number(cap) || !(json_number_value(cap) > 0 && json_number_value(cap) <= 1)) {
         return smg_byte_reader_fail(in, "header", "key 'cap': expected a share in (0, 1]");
     }
-    status = fits_file(in, groups, (uint64_t)layers * blocks, json_array_size(names));
+    status = fits_file(in, groups, layers, blocks, json_array_size(names));
     if (status == SMG_OK) {
         status = smg_importance_create(groups, layers, blocks, &im);
     }
