@@ -1,4 +1,4 @@
-/* Hardware descriptions; the first byte picks GPU, NIC or host. */
+/* Hardware descriptions; the first byte picks GPU, NIC, host or instance type. */
 #include <math.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -46,12 +46,22 @@ static int read_host(const char *path, struct smg_diag *diag)
     return status;
 }
 
+static int read_instance(const char *path, struct smg_diag *diag)
+{
+    struct smg_instance i;
+    int status = smg_instance_load(path, &i, diag);
+
+    if (!status)
+        fuzz_must(i.gpu[0] && i.gpus_per_node >= 1 && i.vcpus >= 1 && positive(i.link_gbps) && positive(i.host_memory_gib));
+    return status;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static int (*const readers[])(const char *path, struct smg_diag *diag) = {read_gpu, read_nic, read_host};
+    static int (*const readers[])(const char *path, struct smg_diag *diag) = {read_gpu, read_nic, read_host, read_instance};
     struct smg_diag diag = {""};
 
     if (bytes)
-        fuzz_told(readers[data[0] % 3](fuzz_file(0, data + 1, bytes - 1), &diag), &diag);
+        fuzz_told(readers[data[0] % 4](fuzz_file(0, data + 1, bytes - 1), &diag), &diag);
     return 0;
 }

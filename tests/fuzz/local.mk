@@ -6,6 +6,7 @@ SMG_FUZZ_TARGETS += tests/fuzz/fuzz_expression
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_generator
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_hardware
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_importance
+SMG_FUZZ_TARGETS += tests/fuzz/fuzz_lengths
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_model_config
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_records_csv
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_recording
@@ -22,6 +23,7 @@ tests_fuzz_fuzz_expression_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_generator_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_hardware_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_importance_LDFLAGS = $(SMG_FUZZ_LINK)
+tests_fuzz_fuzz_lengths_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_model_config_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_records_csv_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_recording_LDFLAGS = $(SMG_FUZZ_LINK) -Wl,--wrap=mmap,--wrap=munmap
