@@ -124,8 +124,8 @@ static void header_name(const json_t *root, const char *name, char out[SMG_NAME_
 static int fits_file(struct smg_byte_reader *in, uint32_t groups, uint32_t layers, uint32_t blocks, uint64_t datasets)
 {
     if (groups * ((uint64_t)layers * blocks) * (2 + datasets) > (in->bytes - in->offset) / 4) {
-        return smg_byte_reader_fail(in, "header", "%u x %u x %u values (groups, layers, blocks) do not fit the file", groups, layers,
-                                    blocks);
+        return smg_byte_reader_fail(in, "header", "%u x %u x %u values (groups, layers, blocks) do not fit the file", groups,
+                                    layers, blocks);
     }
     return SMG_OK;
 }

@@ -19,12 +19,12 @@ static int check_rankings(const char *path, const struct smg_rank_type *const *r
 
     for (i = 0; rankings != NULL && rankings[i] != NULL; i++) {
         if (!known_name(rankings[i]->name) || rankings[i]->score == NULL) {
-            return smg_diag_set(diag, SMG_ERR_INVALID, "%s: rankings[%zu]: expected a name of 1 to %d bytes and a score function", path,
-                                i, SMG_NAME_MAX - 1);
+            return smg_diag_set(diag, SMG_ERR_INVALID, "%s: rankings[%zu]: expected a name of 1 to %d bytes and a score function",
+                                path, i, SMG_NAME_MAX - 1);
         }
         if (smg_rank_find(rankings[i]->name) != NULL) {
-            return smg_diag_set(diag, SMG_ERR_INVALID, "%s: rankings[%zu]: '%s' is a built-in ranking; choose another name", path, i,
-                                rankings[i]->name);
+            return smg_diag_set(diag, SMG_ERR_INVALID, "%s: rankings[%zu]: '%s' is a built-in ranking; choose another name", path,
+                                i, rankings[i]->name);
         }
         for (j = 0; j < i; j++) {
             if (strcmp(rankings[i]->name, rankings[j]->name) == 0) {
@@ -38,11 +38,12 @@ static int check_rankings(const char *path, const struct smg_rank_type *const *r
 static int check_plugin(const char *path, const struct smg_plugin *p, struct smg_diag *diag)
 {
     if (p->abi != SMG_PLUGIN_ABI) {
-        return smg_diag_set(diag, SMG_ERR_UNSUPPORTED, "%s: made for plug-in interface %u, this program has %u; compile it again", path,
-                            p->abi, SMG_PLUGIN_ABI);
+        return smg_diag_set(diag, SMG_ERR_UNSUPPORTED, "%s: made for plug-in interface %u, this program has %u; compile it again",
+                            path, p->abi, SMG_PLUGIN_ABI);
     }
     if (p->world_bytes != sizeof(struct smg_world)) {
-        return smg_diag_set(diag, SMG_ERR_UNSUPPORTED, "%s: compiled with the headers of another version; compile it again", path);
+        return smg_diag_set(diag, SMG_ERR_UNSUPPORTED, "%s: compiled with the headers of another version; compile it again",
+                            path);
     }
     if (!known_name(p->name)) {
         return smg_diag_set(diag, SMG_ERR_INVALID, "%s: expected a name of 1 to %d bytes", path, SMG_NAME_MAX - 1);
@@ -74,7 +75,8 @@ static int load(const char *path, void **handle_out, struct smg_diag *diag)
     *handle_out = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (*handle_out == NULL) {
         why = dlerror();
-        return smg_diag_set(diag, SMG_ERR_INVALID, "%s: cannot be loaded as a plug-in: %s", path, why != NULL ? why : "unknown reason");
+        return smg_diag_set(diag, SMG_ERR_INVALID, "%s: cannot be loaded as a plug-in: %s", path,
+                            why != NULL ? why : "unknown reason");
     }
     return SMG_OK;
 }
@@ -90,8 +92,8 @@ int smg_plugin_open(const char *path, const struct smg_plugin **out, void **hand
     }
     p = dlsym(handle, SMG_PLUGIN_SYMBOL);
     if (p == NULL) {
-        status = smg_diag_set(diag, SMG_ERR_INVALID, "%s: exports no '" SMG_PLUGIN_SYMBOL "'; define it with SMG_PLUGIN of core/plugin.h",
-                              path);
+        status = smg_diag_set(diag, SMG_ERR_INVALID,
+                              "%s: exports no '" SMG_PLUGIN_SYMBOL "'; define it with SMG_PLUGIN of core/plugin.h", path);
     } else {
         status = check_plugin(path, p, diag);
     }

@@ -40,8 +40,8 @@ int smg_instance_idle(const struct smg_pool_config *p);
 int smg_trace_load(const char *path, enum smg_trace_format format, uint32_t limit, double speedup, double hit,
                    struct smg_request_spec **out, uint32_t *n_out, struct smg_diag *diag);
 
-/* Names of built-in things of a kind ("models", "gpus", "nics", "hosts", "instances", "workloads", "lengths"), sorted, NULL-terminated; free
- * with smg_names_free. */
+/* Names of built-in things of a kind ("models", "gpus", "nics", "hosts", "instances", "workloads", "lengths"), sorted,
+ * NULL-terminated; free with smg_names_free. */
 int smg_names_list(const char *kind, char ***out);
 void smg_names_free(char **names);
 
