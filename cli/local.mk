@@ -7,11 +7,12 @@ smartgen_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 smartgen_SOURCES = \
 	cli/cli.h \
 	cli/cmd_doctor.c \
+	cli/cmd_emu.c \
 	cli/cmd_files.c \
 	cli/cmd_info.c \
 	cli/cmd_plan.c \
 	cli/cmd_profile.c \
-	cli/cmd_run.c \
+	cli/cmd_sim.c \
 	cli/completion.c \
 	cli/completion_zsh.c \
 	cli/help.c \
@@ -20,10 +21,14 @@ smartgen_SOURCES = \
 	cli/main.c \
 	cli/man.c \
 	cli/options.c \
+	cli/outcome.c \
+	cli/outcome.h \
 	cli/plan_words.c \
 	cli/plan_words.h \
 	cli/progress.c \
 	cli/progress.h \
+	cli/run_folder.c \
+	cli/run_folder.h \
 	cli/smartgen.h \
 	cli/words.c
 

@@ -1,0 +1,222 @@
+/* smartgen emu: run on the transfer engine, write the record folder, say what came out. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/outcome.h"
+#include "cli/progress.h"
+#include "core/stats.h"
+#include "emu/emu.h"
+#include "traces/scenario.h"
+#include "traces/world.h"
+
+/* What the processes of an emulation share by fork; each has its own copy. */
+struct emu_run {
+    struct smg_run_folder folder;
+    struct smg_interrupt_guard guard;
+    struct smg_observer inner; /* of this process */
+    int tracing;
+    struct smg_progress progress; /* of the router */
+    const struct smg_args *args;
+    const struct smg_world *world;
+};
+
+/* The part of the timeline that the process of an instance writes. */
+static int part_of(const struct emu_run *rec, unsigned instance, char path[SMG_PATH_MAX])
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "timeline.%u.part", instance);
+    return smg_run_folder_file(&rec->folder, name, path);
+}
+
+/* Each process logs to files of its own; the parent joins them. */
+static int observe(void *arg, uint16_t instance, struct smg_observer *out)
+{
+    struct emu_run *rec = arg;
+    struct smg_diag diag;
+    char suffix[16], path[SMG_PATH_MAX];
+    int status = SMG_OK;
+
+    snprintf(suffix, sizeof suffix, ".%u", instance);
+    if (rec->folder.logging)
+        status = smg_run_folder_open_logs(&rec->folder, suffix, &diag);
+    if (!status && rec->tracing) {
+        status = part_of(rec, instance, path);
+        if (!status)
+            status = smg_timeline_create_part(path, &rec->folder.timeline, &diag);
+    }
+    if (!status && (rec->folder.logging || rec->tracing))
+        status = smg_recorder_observer(rec->folder.logging ? &rec->folder.log : NULL, rec->folder.timeline, &rec->inner);
+    if (!status)
+        smg_interrupt_observer(&rec->guard, &rec->inner, out);
+    if (!status && instance == SMG_ROUTER)
+        smg_progress_observe(&rec->progress, rec->args, "emu", rec->world, out);
+    return status;
+}
+
+static int observed(void *arg, uint16_t instance, struct smg_observer *observer)
+{
+    struct emu_run *rec = arg;
+    struct smg_diag diag;
+    int status = SMG_OK, closed = SMG_OK;
+
+    (void)instance;
+    if (observer->arg && rec->folder.logging)
+        status = smg_log_close(&rec->folder.log, &diag);
+    if (rec->folder.timeline)
+        closed = smg_timeline_close(rec->folder.timeline, &diag);
+    rec->folder.timeline = NULL;
+    smg_recorder_observer_free(&rec->inner);
+    return status ? status : closed;
+}
+
+/* The parts of all processes, in one file that smg_run_folder_commit closes. */
+static int join_timeline(struct emu_run *rec, uint32_t instances, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX];
+    int status = smg_run_folder_file(&rec->folder, "timeline.json", path);
+
+    if (!status)
+        status = smg_timeline_create(path, &rec->folder.timeline, diag);
+    for (uint32_t i = 0; i < instances && !status; i++) {
+        status = part_of(rec, i, path);
+        if (!status)
+            status = smg_timeline_append(rec->folder.timeline, path, diag);
+        unlink(path);
+    }
+    return status;
+}
+
+static int join_logs(struct emu_run *rec, uint32_t instances, struct smg_diag *diag)
+{
+    struct smg_log_writer all;
+    char suffix[16], name[64], events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
+    int status = smg_run_folder_open_logs(&rec->folder, "", diag), closed;
+
+    if (status)
+        return status;
+    all = rec->folder.log;
+    for (uint32_t i = 0; i < instances && !status; i++) {
+        snprintf(suffix, sizeof suffix, ".%u", i);
+        snprintf(name, sizeof name, "events%s.bin", suffix);
+        status = smg_run_folder_file(&rec->folder, name, events);
+        snprintf(name, sizeof name, "actions%s.bin", suffix);
+        if (!status)
+            status = smg_run_folder_file(&rec->folder, name, actions);
+        if (!status)
+            status = smg_log_append(&all, events, actions, diag);
+    }
+    closed = smg_log_close(&all, diag);
+    for (uint32_t i = 0; i < instances; i++) {
+        snprintf(suffix, sizeof suffix, ".%u", i);
+        smg_run_folder_remove_logs(&rec->folder, suffix);
+    }
+    return status ? status : closed;
+}
+
+static const struct smg_selection_type *entry_source(void)
+{
+    for (size_t i = 0; smg_selection_types[i]; i++)
+        if (!strcmp(smg_selection_types[i]->name, "entry"))
+            return smg_selection_types[i];
+    return NULL;
+}
+
+/* The joined logs of a run that may have failed. Instances that were ended from outside leave none that can be joined: then the
+ * other records are kept, without decisions.csv, which is made of the logs. */
+static int take_logs(struct emu_run *rec, int failed, struct smg_world *w, struct smg_diag *diag)
+{
+    struct smg_diag unused;
+    int status = join_logs(rec, smg_world_instances(w), failed ? &unused : diag);
+
+    if (!status)
+        return SMG_OK;
+    smg_run_folder_remove_logs(&rec->folder, "");
+    w->scenario.records.decisions = 0;
+    return failed ? SMG_OK : status;
+}
+
+/* A failed run has no timeline: its processes may have ended in the middle of an event. */
+static int take_timeline(struct emu_run *rec, int failed, uint32_t instances, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX];
+
+    if (!failed)
+        return join_timeline(rec, instances, diag);
+    for (uint32_t i = 0; i < instances; i++)
+        if (!part_of(rec, i, path))
+            unlink(path);
+    return failed;
+}
+
+static int emulate(const struct smg_args *a, struct smg_world *w)
+{
+    struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s};
+    struct smg_run run = {w, NULL, NULL, "emu", a->device ? a->device : "tcp", a->n_operands ? a->operand[0] : NULL};
+    struct smg_records records;
+    struct smg_run_stats stats;
+    struct smg_diag diag = {""};
+    struct emu_run rec = {.args = a, .world = w};
+    int status, code, logs;
+
+    smg_interrupt_watch();
+    status = smg_run_folder_open(&rec.folder, a->output, &w->scenario, 0, &diag);
+    memset(&records, 0, sizeof records);
+    memset(&stats, 0, sizeof stats);
+    if (status)
+        return smg_outcome_refuse(&rec.folder, status, &diag);
+    logs = rec.folder.logging = rec.folder.active && smg_run_folder_wants_log(&w->scenario);
+    rec.tracing = rec.folder.active && w->scenario.records.timeline;
+    config.observe = observe;
+    config.observed = observed;
+    config.arg = &rec;
+    status = smg_emu_run(w, &config, &records, &stats, &diag);
+    smg_progress_end(&rec.progress);
+    rec.folder.logging = 0; /* each process has closed its own */
+    if (logs && status != SMG_ERR_INTERRUPTED) {
+        int joined = take_logs(&rec, status, w, &diag);
+        status = status ? status : joined;
+    }
+    if (rec.tracing)
+        status = take_timeline(&rec, status, smg_world_instances(w), &diag);
+    /* Without an event nothing ran. */
+    if (records.request && stats.events && status != SMG_ERR_INTERRUPTED && status != SMG_ERR_IO) {
+        run.records = &records;
+        run.stats = &stats;
+    }
+    code = smg_outcome_finish(&rec.folder, &run, a, status, &diag);
+    smg_records_free(&records);
+    smg_run_stats_free(&stats);
+    return code;
+}
+
+int smg_cmd_emu(const struct smg_args *a)
+{
+    struct smg_scenario s;
+    struct smg_world w;
+    int code;
+
+    if (a->role && strcmp(a->role, "all")) {
+        fprintf(stderr, "smartgen emu: role '%s' is not available yet; --role all runs every instance on this host\n", a->role);
+        return SMG_EXIT_USAGE;
+    }
+    code = smg_cli_scenario(a, NULL, &s);
+    if (code)
+        return code;
+    if (!smg_cli_given("selection.source"))
+        s.selection.source = SMG_SOURCE_ENTRY; /* real bytes need real index lists */
+    code = smg_cli_resolve(&s, &w);
+    if (code)
+        return code;
+    smg_cli_warn(&s);
+    if (a->timeline)
+        w.scenario.records.timeline = 1;
+    code = emulate(a, &w);
+    smg_world_free(&w);
+    return code;
+}

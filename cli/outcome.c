@@ -1,0 +1,113 @@
+#include "cli/outcome.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/scheme.h"
+#include "core/stats.h"
+
+static double mean(const struct smg_records *r, double (*f)(const struct smg_request_record *))
+{
+    double sum = 0;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < r->n_requests; i++) {
+        double x = f(&r->request[i]);
+        if (isnan(x) || r->request[i].status != SMG_REQUEST_FINISHED)
+            continue;
+        sum += x;
+        n++;
+    }
+    return n ? sum / n : NAN;
+}
+
+/* "0.42 s", or "-" where the quantity does not exist. */
+static void print_seconds(const char *name, double seconds)
+{
+    if (isnan(seconds))
+        printf("%s -", name);
+    else
+        printf("%s %.4g s", name, seconds);
+}
+
+/* Failed requests are an outcome that is never silent. */
+static void name_failures(const struct smg_run *run)
+{
+    const struct smg_records *r = run->records;
+    uint32_t named = 0;
+
+    for (uint32_t i = 0; i < r->n_requests && named < 8; i++) {
+        const struct smg_request_record *q = &r->request[i];
+        if (q->status != SMG_REQUEST_FAILED)
+            continue;
+        named++;
+        fprintf(stderr, "smartgen: request %u (%u + %u tokens, instances %u and %u) failed: %s%s\n", i, q->prompt_tokens,
+                q->output_tokens, q->prefill_instance, q->decode_instance, smg_status_string(q->reason),
+                q->reason == SMG_ERR_CAPACITY ? "; its KV cache is larger than an instance's host memory (host_memory_gib)" : "");
+    }
+    if (r->failed > named)
+        fprintf(stderr, "smartgen: and %u more\n", r->failed - named);
+}
+
+static void print_outcome(const struct smg_run *run, const char *output)
+{
+    const struct smg_records *r = run->records;
+    const struct smg_world *w = run->world;
+    double ratio = mean(r, smg_record_on_demand_ratio);
+
+    printf("%s, %s on %s: %u finished, %u failed; ", w->scheme->name, run->driver, run->engine, r->finished, r->failed);
+    print_seconds("mean TTFT", mean(r, smg_record_ttft_s));
+    print_seconds(", TTST", mean(r, smg_record_ttst_s));
+    print_seconds(", TBT", mean(r, smg_record_tbt_mean_s));
+    if (!isnan(ratio))
+        printf("; on-demand ratio %.3f", ratio);
+    printf("\n  received MB:");
+    for (int p = 0; p < SMG_PATHS; p++)
+        printf(" %s %.4g", smg_path_name((enum smg_path)p), (double)run->stats->received_bytes[p] * 1e-6);
+    printf("\n");
+    if (w->synthetic_importance || w->synthetic_selection || w->synthetic_workload)
+        printf("  synthetic:%s%s%s\n", w->synthetic_importance ? " importance" : "", w->synthetic_selection ? " selection" : "",
+               w->synthetic_workload ? " workload" : "");
+    if (output)
+        printf("  records in %s\n", output);
+}
+
+int smg_outcome_refuse(struct smg_run_folder *rec, int status, const struct smg_diag *diag)
+{
+    int begun = rec->active, code = smg_cli_fail(status, diag);
+
+    smg_run_folder_abort(rec);
+    return begun ? SMG_EXIT_FAILED : code;
+}
+
+/* A log that cannot be written ends the run: the disk is full, most likely. Everything else says itself what it is. */
+static int run_failed(const struct smg_run_folder *rec, int status, int error, const struct smg_diag *run_diag)
+{
+    struct smg_diag diag = *run_diag;
+
+    if (status == SMG_ERR_IO && rec->dir.path[0])
+        snprintf(diag.text, sizeof diag.text, "%.400s: the event log cannot be written: %s", rec->dir.path, strerror(error));
+    return smg_cli_fail(status == SMG_ERR_IO ? SMG_ERR_LOST : status, &diag);
+}
+
+int smg_outcome_finish(struct smg_run_folder *rec, const struct smg_run *run, const struct smg_args *a, int status,
+                       const struct smg_diag *run_diag)
+{
+    struct smg_diag diag = {""};
+    int error = errno; /* of a log that could not be written */
+    int written = run->records ? smg_run_folder_commit(rec, run, &diag) : SMG_OK;
+
+    smg_run_folder_abort(rec);
+    if (status)
+        return run_failed(rec, status, error, run_diag);
+    if (written) {
+        smg_cli_fail(written, &diag);
+        return SMG_EXIT_FAILED; /* the input was good */
+    }
+    if (!a->quiet)
+        print_outcome(run, a->output);
+    name_failures(run);
+    return run->records->failed ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+}
