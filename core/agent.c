@@ -44,11 +44,32 @@ void smg_agent_destroy(struct smg_agent *a)
     a->type->destroy(a);
 }
 
+/* Requests, peers and layers that exist. What an event says of the agent's own state is the agent's to check. */
+static int exists(const struct smg_world *w, uint32_t request, uint16_t layer_lo, uint16_t layer_hi)
+{
+    return (!request || request < w->n_requests) && layer_lo <= w->model.layers && layer_hi <= w->model.layers;
+}
+
 int smg_agent_step(struct smg_agent *a, const struct smg_event *e, struct smg_actions *out)
 {
     out->n = 0;
     out->n_items = 0;
+    if (!exists(a->world, e->request, e->layer_lo, e->layer_hi) || e->peer >= smg_world_instances(a->world))
+        return SMG_ERR_PROTOCOL;
+    if (e->kind == SMG_EV_MSG && !exists(a->world, e->msg.request, e->msg.layer_lo, e->msg.layer_hi))
+        return SMG_ERR_PROTOCOL;
     return a->type->step(a, e, out);
+}
+
+int smg_agent_assignable(const struct smg_agent *a, const struct smg_message *m)
+{
+    struct smg_grid g;
+
+    if (m->u.assign.prompt_tokens != a->world->requests[m->request].prompt_tokens || !m->u.assign.output_tokens ||
+        m->u.assign.hit_tokens >= m->u.assign.prompt_tokens || m->u.assign.mode > SMG_MODE_FULL)
+        return 0;
+    smg_agent_grid(a, m->u.assign.prompt_tokens, &g);
+    return m->u.assign.kr_blocks <= m->u.assign.total_blocks && m->u.assign.total_blocks <= smg_grid_total_blocks(&g);
 }
 
 const struct smg_records *smg_agent_records(const struct smg_agent *a)

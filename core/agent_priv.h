@@ -37,6 +37,8 @@ extern const struct smg_agent_type smg_decode_agent;
 
 /* The grid of a request's prompt. */
 void smg_agent_grid(const struct smg_agent *a, uint32_t prompt_tokens, struct smg_grid *out);
+/* Whether an assignment can be right for the world's request; its partner is not looked at. */
+int smg_agent_assignable(const struct smg_agent *a, const struct smg_message *m);
 /* Ranking of a request's blocks, from the cache where requests share one. A new reference. */
 int smg_agent_rank(struct smg_agent *a, uint32_t request, const struct smg_grid *g, struct smg_rank **out);
 

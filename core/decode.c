@@ -652,7 +652,8 @@ static int on_assign(struct decode *d, const struct smg_event *e, struct smg_act
 
     if (!s)
         return SMG_ERR_NOMEM;
-    if (s->assigned)
+    if (s->assigned || !smg_agent_assignable(&d->base, &e->msg) ||
+        !smg_world_is_prefill(d->base.world, e->msg.u.assign.partner))
         return SMG_ERR_PROTOCOL;
     s->assigned = s->asked = 1;
     s->prefill = e->msg.u.assign.partner;
@@ -675,7 +676,7 @@ static int on_reserved(struct decode *d, const struct smg_event *e, struct smg_a
     struct seat *s = seat_find(d, e->request);
     struct smg_action *act;
 
-    if (!s)
+    if (!s || !s->asked)
         return SMG_ERR_PROTOCOL;
     s->asked = 0;
     s->reserved = !e->status;
@@ -700,7 +701,7 @@ static int on_handoff(struct decode *d, const struct smg_event *e, struct smg_ac
 {
     struct seat *s = seat_find(d, e->msg.request);
 
-    if (!s || s->handed_off || e->peer != s->prefill)
+    if (!s || !s->assigned || s->handed_off || e->peer != s->prefill)
         return SMG_ERR_PROTOCOL;
     if (s->closing)
         return SMG_OK;
@@ -755,9 +756,9 @@ static int on_op_done(struct decode *d, const struct smg_event *e, struct smg_ac
 
     switch (e->purpose) {
     case SMG_FOR_ATTENTION:
-        return on_attention(d, out);
+        return d->attention_started && !d->attention_done ? on_attention(d, out) : SMG_ERR_PROTOCOL;
     case SMG_FOR_FFN:
-        return on_ffn(d, out);
+        return d->attention_done && !d->ffn_done ? on_ffn(d, out) : SMG_ERR_PROTOCOL;
     case SMG_FOR_SELECT:
         d->select_done = 1;
         return split_next(d, out);

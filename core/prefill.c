@@ -401,8 +401,10 @@ static int queue_grant(struct prefill *p, struct job *j, uint32_t blocks, struct
 {
     int shared = p->base.world->scenario.speculative.queue == SMG_SPEC_SHARED, status = SMG_OK;
     uint64_t limit = smg_world_chunk_bytes(p->base.world);
+    uint32_t left = j->rank->total - j->sent_next;
     struct chunk *c = NULL;
 
+    blocks = blocks < left ? blocks : left; /* chunks are made with room for all of them */
     while (!status && blocks && j->sent_next < j->rank->total) {
         const struct smg_block_id *b = &j->rank->order[j->sent_next++];
         uint64_t bytes = smg_grid_range_bytes(&j->grid, b->layer, b->block, 1);
@@ -500,7 +502,8 @@ static int on_assign(struct prefill *p, const struct smg_event *e, struct smg_ac
 
     if (!j)
         return SMG_ERR_NOMEM;
-    if (j->assigned)
+    if (j->assigned || !smg_agent_assignable(&p->base, &e->msg) ||
+        (e->msg.u.assign.partner && !smg_world_is_decode(p->base.world, e->msg.u.assign.partner)))
         return SMG_ERR_PROTOCOL;
     j->assigned = j->asked = 1;
     j->partner = e->msg.u.assign.partner;
@@ -564,7 +567,7 @@ static int on_reserved(struct prefill *p, const struct smg_event *e, struct smg_
 {
     struct job *j = job_find(p, e->request);
 
-    if (!j)
+    if (!j || !j->asked)
         return SMG_ERR_PROTOCOL;
     j->asked = 0;
     j->reserved = !e->status;
@@ -591,7 +594,7 @@ static int on_kv_ready(struct prefill *p, const struct smg_event *e, struct smg_
     struct job *j = job_find(p, e->request);
     uint32_t last = p->base.world->model.layers - 1;
 
-    if (!j)
+    if (!j || !j->started || e->layer_lo > last)
         return SMG_ERR_PROTOCOL;
     if (j->partner) {
         uint32_t kept = smg_model_layer_tokens(&p->base.world->model, e->layer_lo, j->prompt_tokens - j->hit_tokens);
@@ -690,6 +693,8 @@ static int on_op_done(struct prefill *p, const struct smg_event *e, struct smg_a
         return SMG_ERR_PROTOCOL;
     switch (e->purpose) {
     case SMG_FOR_OFFLOAD:
+        if (j->offloaded == p->base.world->model.layers)
+            return SMG_ERR_PROTOCOL;
         j->offloaded++;
         status = queue_layers(p, j);
         break;
@@ -752,6 +757,8 @@ static int on_message(struct prefill *p, const struct smg_event *e, struct smg_a
         j = job_find(p, e->msg.request);
         if (!j || j->done_asked)
             return SMG_OK;
+        if (!j->rank)
+            return SMG_ERR_PROTOCOL;
         status = queue_grant(p, j, e->msg.u.grant.blocks, out);
         return status ? status : post_peer(p, j->partner, out);
     case SMG_MSG_DONE:

@@ -257,6 +257,84 @@ static void test_router_hears_second_token_first(void **state)
     tear_down(&s);
 }
 
+/* ---- What no correct driver sends ---- */
+
+static void refuses(uint16_t instance, const struct smg_event *e, const char *what)
+{
+    struct stage s;
+
+    set_up(&s, instance);
+    if (smg_agent_step(s.agent, e, &s.actions) != SMG_ERR_PROTOCOL)
+        fail_msg("instance %u takes %s", instance, what);
+    tear_down(&s);
+}
+
+static struct smg_event done(enum smg_purpose purpose, uint32_t request)
+{
+    struct smg_event e;
+
+    memset(&e, 0, sizeof e);
+    e.kind = SMG_EV_OP_DONE;
+    e.purpose = (uint16_t)purpose;
+    e.request = request;
+    return e;
+}
+
+static void test_refused(void **state)
+{
+    struct smg_event e;
+
+    (void)state;
+    for (uint16_t instance = 0; instance <= DECODE; instance++) {
+        e = message(SMG_MSG_FAILED, PREFILL, REQUESTS);
+        refuses(instance, &e, "a request that does not exist");
+        e = message(SMG_MSG_FAILED, DECODE + 1, 0);
+        refuses(instance, &e, "word of an instance that does not exist");
+        e = message(SMG_MSG_FAILED, PREFILL, 0);
+        e.msg.layer_lo = e.msg.layer_hi = 41;
+        refuses(instance, &e, "a layer that does not exist");
+    }
+    e = message(SMG_MSG_DECODE, SMG_ROUTER, 0);
+    e.msg.u.assign.output_tokens = 3;
+    e.msg.u.assign.partner = PREFILL;
+    refuses(DECODE, &e, "a prompt of another length");
+    e.msg.u.assign.prompt_tokens = 1000;
+    e.msg.u.assign.total_blocks = 40001;
+    refuses(DECODE, &e, "more blocks than there are");
+    e.msg.u.assign.total_blocks = 40000;
+    e.msg.u.assign.partner = DECODE;
+    refuses(DECODE, &e, "a decode instance as its partner");
+    e = done(SMG_FOR_FFN, 0);
+    refuses(DECODE, &e, "the end of what has not begun");
+    e = done(SMG_FOR_ATTENTION, 0);
+    refuses(DECODE, &e, "the end of what has not begun");
+    e = message(SMG_MSG_HANDOFF, SMG_ROUTER, 0);
+    refuses(DECODE, &e, "a hand-off of what was not assigned");
+}
+
+/* A grant, and the end of more copies than there are layers. */
+static void test_prefill_refuses(void **state)
+{
+    struct stage s;
+    struct smg_event e = message(SMG_MSG_IDLE, DECODE, 0);
+
+    (void)state;
+    set_up(&s, PREFILL);
+    say(&s, SMG_MSG_POOL, DECODE, 0);
+    e.msg.u.grant.blocks = UINT32_MAX;
+    assert_int_equal(smg_agent_step(s.agent, &e, &s.actions), SMG_ERR_PROTOCOL);
+    tear_down(&s);
+
+    set_up(&s, PREFILL);
+    assign(&s, SMG_MSG_PREFILL, DECODE, 0);
+    reserved(&s, 0, SMG_OK);
+    e = done(SMG_FOR_OFFLOAD, 0);
+    for (uint32_t l = 0; l < s.world.model.layers; l++)
+        step(&s, &e);
+    assert_int_equal(smg_agent_step(s.agent, &e, &s.actions), SMG_ERR_PROTOCOL);
+    tear_down(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +345,8 @@ int main(void)
         cmocka_unit_test(test_router_waits_for_the_gpu),
         cmocka_unit_test(test_router_hears_token_of_a_failed_request),
         cmocka_unit_test(test_router_hears_second_token_first),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_prefill_refuses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
