@@ -65,14 +65,15 @@ static void live(const struct smg_forks *f, size_t task, int to, pid_t parent)
 {
     struct verdict v = {SMG_OK, {""}};
     void *result = calloc(1, f->result_bytes);
+    int failed;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
     v.status = result ? f->task(f->task_arg, task, result, &v.diag) : SMG_ERR_NOMEM;
-    if (write_all(to, &v, sizeof v) || (result && write_all(to, result, f->result_bytes)))
-        _exit(1);
-    _exit(0);
+    failed = write_all(to, &v, sizeof v) || (result && write_all(to, result, f->result_bytes));
+    free(result); /* a child that leaks nothing can be watched for leaks */
+    _exit(failed);
 }
 
 static int start(struct crew *c, struct child *child, struct smg_diag *diag)
