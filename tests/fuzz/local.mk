@@ -1,6 +1,7 @@
 # Fuzz targets: tests/fuzz/fuzz_NAME.c is two lines here, a corpus of small files in tests/fuzz/corpus/NAME, and a dictionary
 # tests/fuzz/NAME.dict where words help. Without --enable-fuzzing they replay their corpus as tests.
 SMG_FUZZ_TARGETS =
+SMG_FUZZ_TARGETS += tests/fuzz/fuzz_agents
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_event_log
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_expression
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_generator
@@ -18,6 +19,7 @@ SMG_FUZZ_TARGETS += tests/fuzz/fuzz_trace_csv
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_trace_jsonl
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_validation
 
+tests_fuzz_fuzz_agents_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_event_log_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_expression_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_generator_LDFLAGS = $(SMG_FUZZ_LINK)
@@ -47,7 +49,6 @@ libsmgfuzz_la_SOURCES = \
 	tests/fuzz/sealed.h \
 	tests/fuzz/trace.h \
 	tests/fuzz/world.h
-EXTRA_libsmgfuzz_la_SOURCES = tests/fuzz/main.c
 
 # ---- make fuzz: every target for FUZZ_SECONDS, FUZZ_JOBS at a time; FUZZ_ONLY names some (make fuzz FUZZ_ONLY="set sweep") ----
 FUZZ_SECONDS = 60
