@@ -1,5 +1,5 @@
-/* What fuzz targets share. A target is one file fuzz_NAME.c with the function that libFuzzer calls for each input; a build without
- * the fuzzer links main.c instead, which replays the corpus of the target. */
+/* What fuzz targets share. A target is one file fuzz_NAME.c with the function that libFuzzer calls for each input; a build
+ * without the fuzzer links main.c instead, which replays the corpus of the target. */
 #ifndef SMG_TESTS_FUZZ_FUZZ_H
 #define SMG_TESTS_FUZZ_FUZZ_H
 
@@ -18,7 +18,8 @@ void fuzz_broken(const char *file, int line, const char *condition) __attribute_
 /* An error has a message of one line; only a lack of memory may be told without. */
 void fuzz_told(int status, const struct smg_diag *diag);
 
-/* A file in memory that holds the bytes. The path of a slot is always the same, the next call with that slot replaces the bytes. */
+/* A file in memory that holds the bytes. The path of a slot is always the same, the next call with that slot replaces the bytes.
+ */
 enum { FUZZ_SLOTS = 3 };
 const char *fuzz_file(unsigned slot, const void *data, size_t bytes);
 /* The file descriptor behind a slot. */

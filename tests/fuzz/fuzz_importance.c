@@ -1,4 +1,5 @@
-/* Importance files: as they are, and with the right checksum; what was accepted is resampled, judged, merged and written again. */
+/* Importance files: as they are, and with the right checksum; what was accepted is resampled, judged, merged and written again.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>

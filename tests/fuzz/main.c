@@ -1,4 +1,5 @@
-/* Replays inputs of a fuzz target where there is no fuzzer: fuzz_NAME [FILE | FOLDER]..., without arguments the corpus of NAME. */
+/* Replays inputs of a fuzz target where there is no fuzzer: fuzz_NAME [FILE | FOLDER]..., without arguments the corpus of NAME.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
