@@ -312,7 +312,7 @@ static int queue_layers(struct prefill *p, struct job *j)
 {
     int status = SMG_OK;
 
-    if (!j->pool_known || !j->partner || j->failed)
+    if (!j->pool_known || !j->partner || j->failed || j->done_asked)
         return SMG_OK;
     for (; j->queued < j->offloaded && !status; j->queued++) {
         status = queue_metadata(p, j, (uint16_t)j->queued);

@@ -259,16 +259,6 @@ static void test_router_hears_second_token_first(void **state)
 
 /* ---- What no correct driver sends ---- */
 
-static void refuses(uint16_t instance, const struct smg_event *e, const char *what)
-{
-    struct stage s;
-
-    set_up(&s, instance);
-    if (smg_agent_step(s.agent, e, &s.actions) != SMG_ERR_PROTOCOL)
-        fail_msg("instance %u takes %s", instance, what);
-    tear_down(&s);
-}
-
 static struct smg_event done(enum smg_purpose purpose, uint32_t request)
 {
     struct smg_event e;
@@ -278,6 +268,45 @@ static struct smg_event done(enum smg_purpose purpose, uint32_t request)
     e.purpose = (uint16_t)purpose;
     e.request = request;
     return e;
+}
+
+/* What reaches host memory after the end is not queued any more: a request that is dropped leaves nothing behind. */
+static void test_prefill_done_before_the_last_layer(void **state)
+{
+    struct smg_event offloaded = done(SMG_FOR_OFFLOAD, 0), written = done(SMG_FOR_PUSH, 0);
+    struct stage s;
+    int in_flight;
+
+    (void)state;
+    set_up(&s, PREFILL);
+    assign(&s, SMG_MSG_PREFILL, DECODE, 0);
+    say(&s, SMG_MSG_POOL, DECODE, 0);
+    reserved(&s, 0, SMG_OK);
+    step(&s, &offloaded);
+    in_flight = wanted(&s, SMG_ACT_WRITE, SMG_MSG_NONE, 0);
+    assert_true(in_flight > 0);
+    say(&s, SMG_MSG_DONE, DECODE, 0);
+    for (uint32_t l = 1; l < s.world.model.layers; l++) {
+        step(&s, &offloaded);
+        assert_int_equal(wanted(&s, SMG_ACT_WRITE, SMG_MSG_NONE, 0), 0);
+    }
+    while (in_flight--) {
+        step(&s, &written);
+        assert_int_equal(wanted(&s, SMG_ACT_WRITE, SMG_MSG_NONE, 0), 0);
+    }
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_DONE, DECODE), 1);
+    assert_int_equal(wanted(&s, SMG_ACT_RELEASE, SMG_MSG_NONE, 0), 1);
+    tear_down(&s);
+}
+
+static void refuses(uint16_t instance, const struct smg_event *e, const char *what)
+{
+    struct stage s;
+
+    set_up(&s, instance);
+    if (smg_agent_step(s.agent, e, &s.actions) != SMG_ERR_PROTOCOL)
+        fail_msg("instance %u takes %s", instance, what);
+    tear_down(&s);
 }
 
 static void test_refused(void **state)
@@ -345,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_router_waits_for_the_gpu),
         cmocka_unit_test(test_router_hears_token_of_a_failed_request),
         cmocka_unit_test(test_router_hears_second_token_first),
+        cmocka_unit_test(test_prefill_done_before_the_last_layer),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_prefill_refuses),
     };
