@@ -38,6 +38,10 @@ yaml() {
     printf '%s\n' "$@" >"$file"
 }
 
+# ---- What never ends is not read ----
+refused "a device as scenario" "/dev/zero: expected a file, found a device" -- plan /dev/zero
+refused "a device as importance" "key 'proactive.importance': /dev/zero: expected a file, found a device" -- plan --set proactive.importance=/dev/zero
+
 # ---- Scenario files: file and line ----
 yaml key "scheme: full" "seed: 3" "prefil: {nodes: 2}"
 refused "unknown key" key.yaml:3 prefil prefill -- sim "$work/key.yaml" OUT

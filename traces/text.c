@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "traces/scenario.h"
 
@@ -191,10 +192,16 @@ static int read_stream(FILE *f, const char *path, size_t max_bytes, char **data_
 int smg_file_read(const char *path, size_t max_bytes, char **data_out, size_t *bytes_out, struct smg_diag *diag)
 {
     FILE *f = fopen(path, "rb");
+    struct stat info;
     int status;
 
     if (f == NULL) {
         return smg_diag_set(diag, SMG_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
+    }
+    /* A pipe may end; a device such as /dev/zero need not. */
+    if (fstat(fileno(f), &info) == 0 && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))) {
+        fclose(f);
+        return smg_diag_set(diag, SMG_ERR_IO, "%s: expected a file, found a device", path);
     }
     status = read_stream(f, path, max_bytes, data_out, bytes_out, diag);
     fclose(f);
