@@ -49,7 +49,7 @@ run() {
 # A model and a workload small enough for valgrind; every reader of a run's inputs has something to do.
 scenario() {
     cat >"$work/model.json" <<END
-{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+{"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
  "intermediate_size": 128, "vocab_size": 1000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16"}
 END
     printf 'arrival_s,prompt_tokens,output_tokens,hit_tokens\n0,700,4,0\n0.25,300,3,100\n' >"$work/requests.csv"
@@ -67,7 +67,7 @@ END
 
 run_program() {
     local kind
-    for kind in models gpus nics hosts workloads schemes rankings selectors engines keys; do
+    for kind in models gpus nics hosts instances workloads lengths schemes rankings selectors engines keys; do
         [ "$how" = all ] || [ "$kind" = keys ] || [ "$kind" = models ] || continue
         check "list $kind" 0 "$work" "$SMARTGEN" list "$kind"
     done
