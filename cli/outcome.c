@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/plugin.h"
 #include "core/scheme.h"
 #include "core/stats.h"
 
@@ -57,6 +58,8 @@ static void print_outcome(const struct smg_run *run, const char *output)
     const struct smg_world *w = run->world;
     double ratio = mean(r, smg_record_on_demand_ratio);
 
+    if (w->plugin)
+        printf("policy %s, ranking %s; ", w->plugin->name, w->scenario.proactive.ranking);
     printf("%s, %s on %s: %u finished, %u failed; ", w->scheme->name, run->driver, run->engine, r->finished, r->failed);
     print_seconds("mean TTFT", mean(r, smg_record_ttft_s));
     print_seconds(", TTST", mean(r, smg_record_ttst_s));

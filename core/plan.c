@@ -110,9 +110,26 @@ static uint32_t layer_entries(const struct smg_world *w, const struct smg_featur
     return smg_model_layer_tokens(&w->model, l, p->prompt_tokens);
 }
 
-/* One decode step of the batch with a share `remote` of the selected entries on the prefill nodes; absent ones are left out where
- * the scheme evicts. Local entries are gathered and copied; remote ones cross the link, in parallel, or before a common copy. */
-static double step_s(const struct smg_world *w, const struct smg_features *f, const struct smg_plan *p, double remote,
+/* What a decode step finds on its node: the Kr set (first step), that and what earlier steps fetched and kept, or everything. */
+enum presence { KR_SET, KR_SET_AND_KEPT, EVERYTHING };
+
+/* Share of a layer's entries that is absent. A layer that does not select (a sliding window) reads all that it keeps, so one step
+ * with KV reuse fetches it whole; the dense layers are there before a request is handed off. */
+static double absent_share(const struct smg_world *w, const struct smg_features *f, const struct smg_plan *p, enum presence there,
+                           uint32_t l)
+{
+    if (there == EVERYTHING || f->attend_present || p->budget.full)
+        return 0;
+    if (smg_model_layer_selects(&w->model, l))
+        return p->absent_ratio;
+    if (l < SMG_DENSE_LAYERS || (there == KR_SET_AND_KEPT && f->reuse))
+        return 0;
+    return 1 - p->present_tokens[l] / (double)smg_model_layer_tokens(&w->model, l, p->prompt_tokens);
+}
+
+/* One decode step of the batch, absent entries on the prefill nodes; they are left out where the scheme evicts. Local entries are
+ * gathered and copied; remote ones cross the link, in parallel, or before a common copy. */
+static double step_s(const struct smg_world *w, const struct smg_features *f, const struct smg_plan *p, enum presence there,
                      double *lane_s)
 {
     const struct smg_model *m = &w->model;
@@ -126,7 +143,7 @@ static double step_s(const struct smg_world *w, const struct smg_features *f, co
     for (uint32_t l = 0; l < m->layers; l++) {
         int last = l + 1 == m->layers;
         uint64_t entries = (uint64_t)m->kv_heads * p->batch * layer_entries(w, f, p, l);
-        double share = smg_model_layer_selects(m, l) && !f->attend_present ? remote : 0;
+        double share = absent_share(w, f, p, there, l);
         double bytes = (double)(entries * smg_model_entry_bytes(m)), absent = share * bytes, far = f->evict ? 0 : absent / link;
         double near = (bytes - absent) * (gather + copy), body = smg_cost_ffn_s(w, p->batch, 0), lanes;
         lanes = f->parallel ? fmax(near, far) : near + far + (f->evict ? 0 : absent * copy);
@@ -137,6 +154,16 @@ static double step_s(const struct smg_world *w, const struct smg_features *f, co
     }
     *lane_s = own;
     return sum;
+}
+
+/* Per request, in the first step. */
+static uint64_t on_demand_bytes(const struct smg_world *w, const struct smg_features *f, const struct smg_plan *p)
+{
+    double entries = 0;
+
+    for (uint32_t l = 0; l < w->model.layers; l++)
+        entries += absent_share(w, f, p, KR_SET, l) * w->model.kv_heads * layer_entries(w, f, p, l);
+    return (uint64_t)(entries * (double)smg_model_entry_bytes(&w->model));
 }
 
 /* Time from the start of prefill until decode may start, a two-stage pipeline: c + (L-1) max(c, x) + x, with x the wire time of
@@ -212,10 +239,9 @@ int smg_plan_make(const struct smg_world *w, struct smg_plan *p)
         p->batch = 1;
     p->ttft_s = p->budget.tp_s;
     wait = ready_s(w, p) - p->ttft_s;
-    p->ttst_s = (wait > 0 ? wait : 0) + step_s(w, &f, p, p->absent_ratio, &lane_s);
-    p->tbt_s = step_s(w, &f, p, f.speculative ? 0 : p->absent_ratio, &lane_s);
-    p->on_demand_bytes_step = (uint64_t)(p->on_demand_ratio * smg_model_selecting_layers(&w->model) * w->model.kv_heads *
-                                         smg_selection_k(w, r.prompt_tokens) * (double)smg_model_entry_bytes(&w->model));
+    p->ttst_s = (wait > 0 ? wait : 0) + step_s(w, &f, p, KR_SET, &lane_s);
+    p->tbt_s = step_s(w, &f, p, f.speculative ? EVERYTHING : KR_SET_AND_KEPT, &lane_s);
+    p->on_demand_bytes_step = f.evict ? 0 : on_demand_bytes(w, &f, p);
     utilisation(w, p, lane_s);
     memory(w, &f, p);
     return SMG_OK;

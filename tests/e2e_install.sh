@@ -92,6 +92,10 @@ plugin empty "SMG_PLUGIN(.name = \"x\");"
 plugin none "int unrelated;"
 plugin taken "$score static const struct smg_rank_type r = {.name = \"random\", .score = f};
 static const struct smg_rank_type *const all[] = {&r, NULL}; SMG_PLUGIN(.name = \"x\", .rankings = all);"
+plugin nan "static int f(const struct smg_rank_input *in, uint32_t l, float *s) { (void)l; for (uint32_t b = 0; b < in->grid->blocks; b++) s[b] = 0.f / 0.f; return SMG_OK; }
+static const struct smg_rank_type r = {.name = \"newest\", .score = f};
+static const struct smg_rank_type *const all[] = {&r, NULL}; SMG_PLUGIN(.name = \"x\", .rankings = all);"
+refuses "no number" ./nan.so "./nan.so: ranking 'newest', layer 2, block 0: the score is not a number"
 refuses "another interface" ./abi.so "./abi.so: made for plug-in interface 99, this program has 1; compile it again"
 refuses "another layout" ./layout.so "./layout.so: compiled with the headers of another version; compile it again"
 refuses "brings nothing" ./empty.so "./empty.so: brings neither a scheme nor a ranking"

@@ -137,6 +137,39 @@ static void test_layer_against_entry(void **state)
 
 /* ---- Recordings ---- */
 
+/* A sliding layer reads all that it keeps: what one step has fetched and kept is local from then on, whichever source tells. */
+static void test_kept_in_sliding_layers(void **state)
+{
+    static const char *const source[] = {"selection.source=layer", "selection.source=entry"};
+
+    (void)state;
+    for (int reuse = 0; reuse < 2; reuse++) {
+        for (int i = 0; i < 2; i++) {
+            struct source s;
+            struct smg_split_count before, after;
+            uint32_t window, first;
+            const uint32_t layer = 2; /* Gemma-3: layers 5, 11, ... are global */
+
+            SOURCE(&s, 0, source[i], "model=gemma-3-12b", "workload.prompt_tokens=3000", "workload.output_tokens=4",
+                   reuse ? "on_demand.reuse=true" : "on_demand.reuse=false");
+            assert_false(smg_model_layer_selects(&s.world.model, layer));
+            window = s.world.model.window_tokens * s.world.model.kv_heads;
+            first = smg_grid_first(&s.grid, layer);
+            fixture_write(&s, layer, first, 10);
+            before = fixture_split(&s, 1, layer);
+            assert_true(before.remote > 0 && before.local > 0 && before.local + before.remote == window);
+            if (reuse) {
+                s.selection->type->keep(s.selection, 0, 1, layer);
+            }
+            fixture_write(&s, layer, first + 10, 10); /* comes after it was fetched */
+            after = fixture_split(&s, 2, layer);
+            assert_true(after.local + after.remote == window);
+            assert_true(reuse ? after.remote == 0 : after.remote > 0 && after.remote < before.remote);
+            fixture_source_free(&s);
+        }
+    }
+}
+
 static char recording[64];
 
 /* A recorded world splits as the generated one it was made from. */
@@ -290,7 +323,7 @@ static int remove_recording(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer_against_entry), cmocka_unit_test(test_recording),
+        cmocka_unit_test(test_layer_against_entry), cmocka_unit_test(test_kept_in_sliding_layers), cmocka_unit_test(test_recording),
         cmocka_unit_test(test_recording_refusals),  cmocka_unit_test(test_order_of_rankings),
         cmocka_unit_test(test_domain_shift),
     };

@@ -286,10 +286,16 @@ static int layer_entries(struct smg_selection *base, uint32_t request, uint32_t 
     return SMG_ERR_UNSUPPORTED;
 }
 
-/* Reuse is in the first times already. */
+/* Where a layer selects, reuse is in the first times already. One that does not select has fetched all that was absent: blocks only
+ * ever become present, so nothing is absent from now on. */
 static void layer_keep(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer)
 {
-    (void)base, (void)request, (void)step, (void)layer;
+    struct open_request *r = find(self(base), request);
+
+    (void)step;
+    if (r != NULL && layer < base->world->model.layers && !smg_model_layer_selects(&base->world->model, layer)) {
+        r->layer[layer].absent[0] = 0;
+    }
 }
 
 const struct smg_selection_type smg_selection_layer = {

@@ -1,6 +1,7 @@
 /* From a scenario to a resolved world. */
 #include "traces/world.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,6 +201,37 @@ static int read_importance(struct smg_world *w, struct smg_diag *diag)
     return status;
 }
 
+/* A plug-in's ranking scores the first prompt once before anything runs, so that what it cannot do is told here. */
+static int try_ranking(const struct smg_world *w, const struct smg_rank_type *type, struct smg_diag *diag)
+{
+    struct smg_grid grid;
+    struct smg_rank_input in = {&grid, w->importance, w->scenario.seed, 0};
+    float *score;
+    uint32_t layer, block;
+    int status = SMG_OK;
+
+    smg_scheme_grid(w, w->requests[0].prompt_tokens, &grid);
+    score = calloc(grid.blocks, sizeof(*score));
+    if (score == NULL) {
+        return SMG_ERR_NOMEM;
+    }
+    for (layer = SMG_DENSE_LAYERS; layer < w->model.layers && status == SMG_OK; layer++) {
+        status = type->score(&in, layer, score);
+        if (status != SMG_OK) {
+            status = smg_diag_set(diag, SMG_ERR_INVALID, "%s: ranking '%s', layer %u: the score function returned %d (%s)",
+                                  w->scenario.policy, type->name, layer, status, smg_status_string(status));
+        }
+        for (block = 0; block < grid.blocks && status == SMG_OK; block++) {
+            if (isnan(score[block])) {
+                status = smg_diag_set(diag, SMG_ERR_INVALID, "%s: ranking '%s', layer %u, block %u: the score is not a number",
+                                      w->scenario.policy, type->name, layer, block);
+            }
+        }
+    }
+    free(score);
+    return status;
+}
+
 /* A file is read whatever the ranking: when it was captured, expected counts come from it too. */
 static int make_importance(struct smg_world *w, struct smg_diag *diag)
 {
@@ -216,6 +248,9 @@ static int make_importance(struct smg_world *w, struct smg_diag *diag)
     }
     if (status == SMG_OK && ranking == &smg_rank_optimal) {
         status = smg_importance_add_requests(w->importance, w, diag);
+    }
+    if (status == SMG_OK && ranking != NULL && smg_rank_find(ranking->name) != ranking) {
+        status = try_ranking(w, ranking, diag);
     }
     w->synthetic_importance = w->importance != NULL && w->importance->synthetic;
     if (w->importance != NULL && w->scenario.selection.source == SMG_SOURCE_LAYER &&
