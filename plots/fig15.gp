@@ -23,7 +23,7 @@ if (narrow) { set multiplot layout 4,1 } else { set multiplot layout 2,2 }
 do for [b = 1:2] {
     do for [i = 1:2] {
         set title (i == 1 ? "TBT speed-up over random" : "on-demand ratio").(b == 1 ? ", half transferred" : ", default Kr")
-        if (i == 1) { set yrange [0.8:*] } else { set yrange [0:1] }
+        if (i == 1) { set yrange [0:*] } else { set yrange [0:1] }
         if (b == 1 && i == 2) { set key top right horizontal } else { unset key }
         # A narrow legend needs room above the bars.
         if (narrow && b == 1 && i == 2) { set yrange [0:1.9]; set ytics 0,0.2,1 } else { set ytics autofreq }
