@@ -85,8 +85,11 @@ const char *smg_origin(int synthetic)
     return synthetic ? "synthetic" : "recorded";
 }
 
+/* An axis of cases has names that say nothing without the file of the sweep. */
 static void print_axis(FILE *f, const struct smg_sweep_axis *a)
 {
+    if (!strcmp(a->name, "case"))
+        return;
     fprintf(f, "%s:", a->name);
     for (size_t i = 0; i < a->n; i++)
         fprintf(f, "%s %s", i ? "," : "", a->value[i].name);
