@@ -81,7 +81,7 @@ static int print_table(FILE *f, const struct smg_csv *c, struct smg_diag *diag)
           "without a paper's number there is nothing to compare with yet. Inputs are synthetic.",
           f);
     fprintf(f, " %zu rows.</p>\n", c->rows);
-    smg_html_begin_table(f, "the paper's numbers beside ours", "sortable tall", heads);
+    smg_html_begin_table(f, "the paper's numbers beside ours", "sortable", heads);
     for (size_t i = 0; i < c->rows && !status; i++)
         status = print_row(f, c, i, column, diag);
     smg_html_end_table(f);
