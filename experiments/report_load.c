@@ -174,6 +174,23 @@ static int load_figure(struct smg_report *r, struct smg_diag *diag)
     return status;
 }
 
+static int same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+int smg_report_same_scenario(const struct smg_report_row *a, const struct smg_report_row *b)
+{
+    if (strcmp(a->scenario_digest, b->scenario_digest))
+        return 0;
+    if (!a->labelled || !b->labelled)
+        return 1;
+    /* One file, but perhaps other keys by --set. */
+    return a->batch == b->batch && a->is_batch == b->is_batch && !strcmp(a->model, b->model) &&
+           !strcmp(a->prefill_gpu, b->prefill_gpu) && same_number(a->prompt_tokens, b->prompt_tokens) &&
+           same_number(a->output_tokens, b->output_tokens) && same_number(a->decode_gbps, b->decode_gbps);
+}
+
 static void clear_row(struct smg_report_row *row)
 {
     memset(row, 0, sizeof *row);

@@ -45,6 +45,9 @@ struct smg_report {
 /* Reads what is there. A file that is there and cannot be read is an error. */
 int smg_report_load(const char *out_dir, struct smg_report *out, struct smg_diag *diag);
 
+/* As far as is known, of runs that are present. Rows from fig11.csv have the default scenario. */
+int smg_report_same_scenario(const struct smg_report_row *a, const struct smg_report_row *b);
+
 /* A place in the template, by name; f is a file that is being written. Returns a status. */
 struct smg_report_part {
     const char *name;

@@ -1,5 +1,6 @@
 /* Tables of runs: the schemes, and simulation beside the transfer engine. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "experiments/report_priv.h"
@@ -56,7 +57,33 @@ int smg_report_scheme_table(FILE *f, const struct smg_report *r, struct smg_diag
     return SMG_OK;
 }
 
-static void emulation_row(FILE *f, const char *scheme, const char *what, const struct smg_report_row *row)
+/* Above this a time of the engine tells of the host and not of the scenario. */
+static const double off = 1.5;
+
+/* Times of the engine over those of the simulation; sim NULL: this is the simulation. */
+static void ratio_cell(FILE *f, const struct smg_report_row *row, const struct smg_report_row *sim)
+{
+    if (!sim || !sim->present || !smg_report_same_scenario(row, sim)) {
+        smg_html_text_cell(f, "long", "");
+        return;
+    }
+    const double ratio[] = {row->ttft_s / sim->ttft_s, row->ttst_s / sim->ttst_s, row->tbt_s / sim->tbt_s};
+    static const char *const name[] = {"TTFT", "TTST", "TBT"};
+    int is_off = 0;
+    fputs("<td class=\"long\">", f);
+    for (size_t i = 0; i < sizeof ratio / sizeof ratio[0]; i++) {
+        fprintf(f, "%s%s ", i ? ", " : "", name[i]);
+        if (isfinite(ratio[i]))
+            fprintf(f, "%.2f", ratio[i]);
+        else
+            fputs("&ndash;", f);
+        is_off |= isfinite(ratio[i]) && ratio[i] > off;
+    }
+    fputs(is_off ? "; <strong>host was busy or too slow for this scenario</strong></td>" : "</td>", f);
+}
+
+static void emulation_row(FILE *f, const char *scheme, const char *what, const struct smg_report_row *row,
+                          const struct smg_report_row *sim)
 {
     if (!row->present)
         return;
@@ -70,6 +97,7 @@ static void emulation_row(FILE *f, const char *scheme, const char *what, const s
     smg_html_number_cell(f, row->ttft_s);
     smg_html_number_cell(f, row->ttst_s);
     smg_html_number_cell(f, row->tbt_s);
+    ratio_cell(f, row, sim);
     smg_html_text_cell(f, "text", row->digest);
     fputs("</tr>\n", f);
 }
@@ -96,7 +124,8 @@ static void print_digests(FILE *f, const struct smg_report *r)
 
 int smg_report_emulation(FILE *f, const struct smg_report *r, struct smg_diag *diag)
 {
-    static const char *const heads[] = {"<scheme", "<run", "TTFT (s)", "TTST (s)", "TBT (s)", "<digest of entries", NULL};
+    static const char *const heads[] = {"<scheme", "<run",       "TTFT (s)",           "TTST (s)",
+                                        "TBT (s)", "<emu / sim", "<digest of entries", NULL};
     const struct smg_report_row *known = NULL;
 
     (void)diag;
@@ -113,8 +142,8 @@ int smg_report_emulation(FILE *f, const struct smg_report *r, struct smg_diag *d
     }
     smg_html_begin_table(f, "simulation beside the transfer engine", "", heads);
     for (size_t s = 0; s < SMG_REPORT_SCHEMES; s++) {
-        emulation_row(f, smg_report_schemes[s], "sim", &r->run[SMG_REPORT_EMU_SIM][s]);
-        emulation_row(f, smg_report_schemes[s], "emu", &r->run[SMG_REPORT_EMU][s]);
+        emulation_row(f, smg_report_schemes[s], "sim", &r->run[SMG_REPORT_EMU_SIM][s], NULL);
+        emulation_row(f, smg_report_schemes[s], "emu", &r->run[SMG_REPORT_EMU][s], &r->run[SMG_REPORT_EMU_SIM][s]);
     }
     smg_html_end_table(f);
     print_digests(f, r);
@@ -122,7 +151,9 @@ int smg_report_emulation(FILE *f, const struct smg_report *r, struct smg_diag *d
         "<p class=\"note\">Transfer engine: real bytes over a real fabric on one host, but its links are shaped in software to "
         "the "
         "scenario's rates and compute is paced (waited for, not done), so its times show the engine's protocol and not a network "
-        "or a GPU. They vary from run to run.</p>\n",
+        "or a GPU. They vary from run to run and with whatever else the host does, by several times when it is busy: a row with "
+        "a "
+        "remark says nothing about its scheme's times; run it again on an idle host.</p>\n",
         f);
     print_again(f, known, SMG_REPORT_EMU_SIM);
     print_again(f, known, SMG_REPORT_EMU);

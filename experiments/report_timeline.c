@@ -88,13 +88,23 @@ static void print_rows(FILE *f, const struct smg_shown *s)
     fputs(before ? "]]}]" : "]", f);
 }
 
-static void print_run(FILE *f, const struct smg_report_row *row, const char *family, const char *scheme,
+/* "": the scenario of the headline, or there is no headline. */
+static const char *other_scenario(const struct smg_report_row *row, const struct smg_report_row *headline)
+{
+    if (!headline->present || smg_report_same_scenario(row, headline))
+        return "";
+    return row->scenario_path[0] ? row->scenario_path : "the default one with other settings";
+}
+
+static void print_run(FILE *f, const struct smg_report_row *row, const char *other, const char *family, const char *scheme,
                       const struct smg_shown *s)
 {
     fputs("{\"folder\":", f);
     print_string(f, row->folder);
     fprintf(f, ",\"family\":\"%s\",\"scheme\":\"%s\",\"driver\":", family, scheme);
     print_string(f, row->driver);
+    fputs(",\"other\":", f);
+    print_string(f, other);
     fprintf(f, ",\"end\":%" PRId64 ",\"cut\":%" PRId64 ",\"requests\":%u,\"shown\":%u,\"operations\":%zu", s->end, s->cut,
             s->requests, s->requests < SMG_SHOWN_REQUESTS ? s->requests : (uint32_t)SMG_SHOWN_REQUESTS, s->operations);
     print_names(f, s);
@@ -140,7 +150,8 @@ static int print_runs(FILE *f, const struct smg_report *r, int *drawn, int *too_
         status = smg_shown_read(path, &shown, diag);
         if (!status) {
             fputs(*drawn ? ",\n" : "<script type=\"application/json\" id=\"timeline-data\">\n[", f);
-            print_run(f, row, smg_report_families[family], smg_report_schemes[scheme], &shown);
+            print_run(f, row, other_scenario(row, &r->scheme[SMG_REPORT_SMARTGEN]), smg_report_families[family],
+                      smg_report_schemes[scheme], &shown);
             ++*drawn;
         }
         smg_shown_free(&shown);

@@ -249,7 +249,7 @@ static void test_sweep(void **state)
 
 static void test_sweep_errors(void **state)
 {
-#define AXES "axes: [{axis: a, key: seed, values: [1, 2]}]\n"
+#define AXES   "axes: [{axis: a, key: seed, values: [1, 2]}]\n"
 #define TEN(d) #d "0, " #d "1, " #d "2, " #d "3, " #d "4, " #d "5, " #d "6, " #d "7, " #d "8, " #d "9, "
     static const struct {
         const char *text, *expected;
@@ -275,7 +275,8 @@ static void test_sweep_errors(void **state)
         {"figure: x\n" AXES "---\nfigure: y\n", "found a second"},
         {"figure: x\nbase: {a: {}}\n" AXES, "x.yaml:2:11: expected a mapping of scenario keys"},
         {"figure: x\naxes: [{axis: a, key: seed, values: &v [" TEN(1) TEN(2) TEN(3) "40]},\n  {axis: b, key: seed, values: *v}, "
-         "{axis: c, key: seed, values: *v}]\n", "x.yaml:2:7: key 'axes': more than 10000 points"},
+                                                                                    "{axis: c, key: seed, values: *v}]\n",
+         "x.yaml:2:7: key 'axes': more than 10000 points"},
     };
 #undef AXES
 #undef TEN
@@ -406,10 +407,10 @@ static void test_report_of_runs(void **state)
     text = report_text(*state);
     assert_non_null(strstr(text,
                            "<tr><td>full</td><td class=\"text\">sim (tcp&lt;1&gt;)</td><td>0.123</td><td>&ndash;</td><td>0.5</td>"
-                           "<td class=\"text\">\u2013</td></tr>"));
+                           "<td class=\"long\">\u2013</td><td class=\"text\">\u2013</td></tr>"));
     assert_non_null(strstr(text,
                            "<tr><td>full</td><td class=\"text\">emu (tcp&lt;1&gt;)</td><td>0.123</td><td>&ndash;</td><td>0.5</td>"
-                           "<td class=\"text\">00ff</td></tr>"));
+                           "<td class=\"long\">TTFT 1.00, TTST &ndash;, TBT 1.00</td><td class=\"text\">00ff</td></tr>"));
     assert_non_null(strstr(text, "equal in all 2 runs that digest them: <strong>yes</strong>"));
     assert_non_null(strstr(text, "seed 42; <em>synthetic</em> importance</td>"));
     assert_non_null(strstr(text, "smartgen emu scaled.yaml --set scheme=smartgen -o OUT/emu-smartgen"));

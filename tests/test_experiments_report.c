@@ -203,6 +203,43 @@ static void test_timeline(void **state)
     free(text);
 }
 
+/* A page whose headline is of another scenario says so beside the timeline. */
+static void test_other_scenario(void **state)
+{
+    static const char run[] = "{\"driver\": \"sim\", \"engine\": \"native\", \"inputs\": [{\"input\": \"scenario\", \"name\": "
+                              "\"small.yaml\", \"fnv1a64\": \"fedcba9876543210\"}], \"scenario\": {}}";
+    char *text;
+
+    three_runs(*state, 1, 0.4);
+    file_put(file_in(*state, "sim-full/timeline.json"), timeline);
+    put_run(*state, "emu-sim-smartgen", 0.5, 1, 0.4);
+    file_put(file_in(*state, "emu-sim-smartgen/run.json"), run);
+    file_put(file_in(*state, "emu-sim-smartgen/timeline.json"), timeline);
+    text = report_text(*state);
+    assert_says(text, "\"folder\":\"sim-full\",\"family\":\"sim\",\"scheme\":\"full\",\"driver\":\"sim\",\"other\":\"\"");
+    assert_says(text, "\"scheme\":\"smartgen\",\"driver\":\"sim\",\"other\":\"small.yaml\"");
+    free(text);
+}
+
+/* ---- Simulation beside the engine ---- */
+
+/* A run of the engine that took more than 1.5 times what was simulated is remarked, another is not. */
+static void test_busy_host(void **state)
+{
+    char *text;
+
+    put_run(*state, "emu-sim-full", 0.1, 1, 0.4);
+    put_run(*state, "emu-full", 0.5, 1, 0.4);
+    put_run(*state, "emu-sim-partial", 0.1, 1, 0.4);
+    put_run(*state, "emu-partial", 0.149, 1, 0.4);
+    text = report_text(*state);
+    assert_says(
+        text,
+        "<td class=\"long\">TTFT 5.00, TTST 1.00, TBT 1.00; <strong>host was busy or too slow for this scenario</strong></td>");
+    assert_says(text, "<td class=\"long\">TTFT 1.49, TTST 1.00, TBT 1.00</td>");
+    free(text);
+}
+
 /* More operations than a page bears: the first are kept, and where they end is told. */
 static void test_cut(void **state)
 {
@@ -269,9 +306,9 @@ static void test_same_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_gain),         IN_FOLDER(test_loss),       IN_FOLDER(test_trade),    IN_FOLDER(test_no_difference),
-        IN_FOLDER(test_provenance),   IN_FOLDER(test_figure),     IN_FOLDER(test_timeline), IN_FOLDER(test_cut),
-        IN_FOLDER(test_bad_timeline), IN_FOLDER(test_same_bytes),
+        IN_FOLDER(test_gain),         IN_FOLDER(test_loss),       IN_FOLDER(test_trade),          IN_FOLDER(test_no_difference),
+        IN_FOLDER(test_provenance),   IN_FOLDER(test_figure),     IN_FOLDER(test_timeline),       IN_FOLDER(test_cut),
+        IN_FOLDER(test_bad_timeline), IN_FOLDER(test_same_bytes), IN_FOLDER(test_other_scenario), IN_FOLDER(test_busy_host),
     };
 
     return cmocka_run_group_tests_name("experiments: report", tests, NULL, NULL);
