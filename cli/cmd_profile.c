@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
-#include "traces/importance_bytes.h"
 #include "traces/importance_facts.h"
 #include "traces/importance_profile.h"
 #include "traces/selection_recording.h"
@@ -40,19 +40,6 @@ static int load(const char *path, struct profile *p)
     int status = smg_importance_read(path, &p->im, &p->info, &diag);
 
     return status ? smg_cli_fail(status, &diag) : 0;
-}
-
-/* Whether a file can be made there: asked before the work. */
-static int check_output(const char *path)
-{
-    struct smg_byte_writer w;
-    struct smg_diag diag = {""};
-    int status = smg_byte_writer_open(path, &w, &diag);
-
-    if (status)
-        return smg_cli_fail(status, &diag);
-    smg_byte_writer_close(&w, 0, &diag);
-    return SMG_EXIT_OK;
 }
 
 /* The work was good, the disk was not. */
@@ -100,14 +87,11 @@ static int make(const struct smg_args *a)
 
     if (!a->output)
         return usage("-o FILE is missing: where shall the importance matrix go?");
-    status = load_world(a, &s, &w);
+    status = smg_output_check(a->output, &smg_output_importance);
+    if (!status)
+        status = load_world(a, &s, &w);
     if (status)
         return status;
-    status = check_output(a->output);
-    if (status) {
-        smg_world_free(&w);
-        return status;
-    }
     smg_progress_begin(&progress, a, "profile", "requests", 0);
     plan.context = &progress;
     status = smg_profile_make(&w, &plan, &p.im, &p.info, &diag);
@@ -135,15 +119,12 @@ static int record(const struct smg_args *a)
     struct smg_scenario s;
     struct smg_world w;
     uint32_t steps;
-    int status = load_world(a, &s, &w);
+    int status = smg_output_check(a->record, &smg_output_recording);
 
+    if (!status)
+        status = load_world(a, &s, &w);
     if (status)
         return status;
-    status = check_output(a->record);
-    if (status) {
-        smg_world_free(&w);
-        return status;
-    }
     steps = a->steps ? a->steps : longest_output(&w) > 1 ? longest_output(&w) - 1 : 1;
     status = smg_recording_write(a->record, &w, a->requests ? a->requests : w.n_requests, steps, &diag);
     if (!status && !a->quiet)
@@ -161,7 +142,7 @@ static int merge(const struct smg_args *a)
 
     if (a->n_operands != 2 || !a->output)
         return usage("--merge takes two files and -o FILE");
-    status = check_output(a->output);
+    status = smg_output_check(a->output, &smg_output_importance);
     if (!status)
         status = load(a->operand[0], &x);
     if (!status)
@@ -310,7 +291,7 @@ static int write_heatmap(FILE *f, const struct profile *p)
     float row[POSITIONS];
     size_t matrix = (size_t)p->im->layers * p->im->blocks;
 
-    fprintf(f, "model,dataset,tokens_over,tokens_to,layer,position,frequency\n");
+    fputs(SMG_HEATMAP_HEADER, f);
     for (uint32_t g = 0; g < p->im->groups; g++)
         for (uint32_t d = 0; d < p->im->datasets; d++)
             for (uint32_t l = SMG_DENSE_LAYERS; l < p->im->layers; l++) {
@@ -349,13 +330,15 @@ static int heatmap_file(const char *path, const struct profile *p)
 static int heatmap(const struct smg_args *a)
 {
     struct profile p = {0};
-    int code = load(a->operand[0], &p);
+    int code = a->output ? smg_output_check(a->output, &smg_output_heatmap) : SMG_EXIT_OK;
 
+    if (!code)
+        code = load(a->operand[0], &p);
     if (code)
         return code;
     if (!a->output) {
         code = write_heatmap(stdout, &p) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
-    } else if (!(code = check_output(a->output))) {
+    } else {
         code = heatmap_file(a->output, &p) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
         if (code)
             fprintf(stderr, "smartgen: %s: cannot write: %s\n", a->output, strerror(errno));

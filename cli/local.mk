@@ -23,6 +23,8 @@ smartgen_SOURCES = \
 	cli/options.c \
 	cli/outcome.c \
 	cli/outcome.h \
+	cli/output_file.c \
+	cli/output_file.h \
 	cli/plan_words.c \
 	cli/plan_words.h \
 	cli/progress.c \

@@ -112,6 +112,36 @@ nowhere "figures below a file" figures fig11 -o "$work/file/out"
 nowhere "figures over a file" figures fig11 -o "$work/file"
 ! has_emu || nowhere "emu below a file" emu "$small" -o "$work/file/out"
 
+# ---- Files that are something else are not written over ----
+cp "$small" "$work/foreign"
+must "profile --record" 0 profile "$small" --record "$work/record.kvsr" --requests 1 --steps 2
+
+# kept FILE KIND ARGUMENT...: refused before any work, and the file stays.
+kept() {
+    local file=$1 kind=$2
+    shift 2
+    cp "$file" "$work/before"
+    must "over another file" 2 "$@"
+    one_line "over another file"
+    says "over another file" "$file: exists and is no $kind; choose another name"
+    same "over another file" "$work/before" "$file"
+    ok "refused: $(sed "s|$work/||g" "$work/stderr")"
+}
+kept "$work/foreign" "importance file" profile "$work/foreign" -o "$work/foreign"
+kept "$work/foreign" "recording of selections" profile "$work/foreign" --record "$work/foreign"
+kept "$work/foreign" "importance file" profile --merge "$profile" "$profile" -o "$work/foreign"
+kept "$work/foreign" "heat map" profile --heatmap "$profile" -o "$work/foreign"
+kept "$profile" "recording of selections" profile "$small" --record "$profile"
+kept "$profile" "heat map" profile --heatmap "$profile" -o "$profile"
+kept "$work/record.kvsr" "importance file" profile "$small" -o "$work/record.kvsr"
+: >"$work/empty"
+must "over an empty file" 0 profile "$small" -o "$work/empty" --requests 1 --steps 2
+must "over an earlier importance file" 0 profile "$small" -o "$work/empty" --requests 1 --steps 2
+must "over an earlier recording" 0 profile "$small" --record "$work/record.kvsr" --requests 1 --steps 2
+must "a heat map" 0 profile --heatmap "$profile" -o "$work/map"
+must "over an earlier heat map" 0 profile --heatmap "$profile" -o "$work/map"
+ok "an earlier output of the same kind and an empty file are written over"
+
 # ---- What was written is said ----
 must "profile --heatmap -o" 0 profile --heatmap "$profile" -o "$work/map.csv"
 grep -q "^$work/map.csv: 5 groups" "$work/stdout" || fail "profile --heatmap -o does not say what it wrote" "$work/stdout"

@@ -1,0 +1,19 @@
+/* Output files that a command writes over only when they are an earlier output of the same kind. */
+#ifndef SMG_CLI_OUTPUT_FILE_H
+#define SMG_CLI_OUTPUT_FILE_H
+
+#define SMG_HEATMAP_HEADER "model,dataset,tokens_over,tokens_to,layer,position,frequency\n"
+
+struct smg_output_kind {
+    const char *what;   /* "importance file" */
+    const char *begins; /* how every such file begins */
+    const char *ending; /* a name with this ending is one whatever the file begins with; NULL: none */
+};
+
+extern const struct smg_output_kind smg_output_importance, smg_output_recording, smg_output_heatmap;
+
+/* Whether a file of that kind can be made there, asked before the work: an exit status. What else lies there is not written over,
+ * unless it is empty. Says why not. */
+int smg_output_check(const char *path, const struct smg_output_kind *kind);
+
+#endif
