@@ -114,6 +114,8 @@ refused "origin in the file, profile" -- profile "$work/gpu.yaml" OUT
 origins "$work/gpu.yaml:3:8: key 'prefill.gpu': unknown GPU 'l2O'; did you mean 'l20'?"
 refused "origin in --set" -- sim "$work/gpu.yaml" --set prefill.gpu=l2l OUT
 origins "--set prefill.gpu=l2l: key 'prefill.gpu': unknown GPU 'l2l'; did you mean 'l20'?"
+refused "origin of a key that is named by the reader" -- plan --set workload.lengths=azure
+says "origin of a key that is named by the reader" "smartgen: --set workload.lengths=azure: key 'workload.lengths': expected mean, "
 refused "no origin" -- sim --set workload.kind=trace OUT
 origins "key 'workload.file': workload.kind trace needs a file"
 refused "origin of what only the emulation refuses" -- emu "$small" --set detail=iteration OUT

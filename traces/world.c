@@ -24,12 +24,13 @@ static int not_available(struct smg_diag *diag, const char *key, const char *val
 }
 
 /* An unknown name, or a file that cannot be opened, is the fault of the key that names it; what is wrong inside a file begins
- * with that file. */
+ * with that file. A message that names a key itself knows better. */
 static int blame(const char *key, int status, struct smg_diag *diag)
 {
     struct smg_diag found;
 
-    if (diag != NULL && diag->text[0] != '\0' && (status == SMG_ERR_NOT_FOUND || status == SMG_ERR_IO)) {
+    if (diag != NULL && diag->text[0] != '\0' && strncmp(diag->text, "key '", 5) != 0 &&
+        (status == SMG_ERR_NOT_FOUND || status == SMG_ERR_IO)) {
         found = *diag;
         return smg_diag_set(diag, status, "key '%s': %.460s", key, found.text);
     }
