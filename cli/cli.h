@@ -92,6 +92,8 @@ int smg_cli_scenario(const struct smg_args *a, const char *extra_set, struct smg
 int smg_cli_given(const char *key);
 /* Makes the world of that scenario. Paths become absolute in both. Free with smg_world_free. */
 int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w);
+/* Prints "smartgen: warning: text". */
+void smg_cli_warning(void *arg, const char *text);
 /* Warns of each key that was given and cannot have an effect. */
 void smg_cli_warn(const struct smg_scenario *s);
 /* All three. */

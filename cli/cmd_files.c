@@ -31,7 +31,7 @@ int smg_cmd_replay(const struct smg_args *a)
 int smg_cmd_summarize(const struct smg_args *a)
 {
     struct smg_diag diag = {""};
-    int status = smg_summarize(a->operand, a->n_operands, stdout, &diag);
+    int status = smg_summarize(a->operand, a->n_operands, stdout, smg_cli_warning, NULL, &diag);
 
     if (status)
         return smg_cli_fail(status, &diag);

@@ -307,7 +307,7 @@ int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w)
     return 0;
 }
 
-static void warn(void *arg, const char *text)
+void smg_cli_warning(void *arg, const char *text)
 {
     (void)arg;
     fprintf(stderr, "smartgen: warning: %s\n", text);
@@ -315,7 +315,7 @@ static void warn(void *arg, const char *text)
 
 void smg_cli_warn(const struct smg_scenario *s)
 {
-    smg_origins_in_vain(&origins, s, warn, NULL);
+    smg_origins_in_vain(&origins, s, smg_cli_warning, NULL);
 }
 
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "experiments/files.h"
 #include "experiments/run.h"
@@ -112,6 +113,9 @@ static int open_log(struct replay *r, const char *dir, struct smg_diag *diag)
         status = smg_path_join(dir, "actions.bin", actions);
     if (status)
         return smg_diag_set(diag, status, "%s: name is too long", dir);
+    if (access(events, F_OK) && access(actions, F_OK))
+        return smg_diag_set(diag, SMG_ERR_NOT_FOUND,
+                            "%s: the run has no event log: it broke off, or records.events was off", dir);
     return smg_log_open(events, actions, &r->log, diag);
 }
 

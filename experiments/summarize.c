@@ -16,7 +16,7 @@ enum { COLUMNS = sizeof columns / sizeof columns[0], CELL_WIDTH = 20, NAMED_MAX 
 
 /* What a line says. */
 struct line {
-    size_t requests, failed;
+    size_t requests, failed, waiting;
     double mean[COLUMNS], half_width[COLUMNS];
 };
 
@@ -70,9 +70,9 @@ static int bad_cell(const struct smg_csv *c, size_t row, size_t column, const ch
 }
 
 /* Ids count from 0, and a request that finished has a first token. */
-static int read_states(const struct smg_csv *c, size_t *failed, struct smg_diag *diag)
+static int read_states(const struct smg_csv *c, struct line *line, struct smg_diag *diag)
 {
-    size_t request = 0, state = 0, ttft = 0, n = 0;
+    size_t request = 0, state = 0, ttft = 0;
     int status = smg_csv_column(c, "request", &request, diag);
 
     if (!status)
@@ -89,9 +89,9 @@ static int read_states(const struct smg_csv *c, size_t *failed, struct smg_diag 
             status = bad_cell(c, i, state, "finished, failed or waiting", diag);
         else if (!strcmp(word, "finished") && !smg_csv_cell(c, i, ttft)[0])
             status = bad_cell(c, i, ttft, "a number, since the request finished", diag);
-        n += !strcmp(word, "failed");
+        line->failed += !strcmp(word, "failed");
+        line->waiting += !strcmp(word, "waiting");
     }
-    *failed = n;
     return status;
 }
 
@@ -105,7 +105,7 @@ static int read_requests(const char *path, uint32_t requests, struct line *line,
     line->requests = c.rows;
     status = smg_csv_header(&c, smg_requests_header, diag);
     if (!status)
-        status = read_states(&c, &line->failed, diag);
+        status = read_states(&c, line, diag);
     if (!status && c.rows != requests)
         status = smg_diag_set(diag, SMG_ERR_PARSE, "%s: %zu rows, run.json says %u requests", path, c.rows, requests);
     for (size_t i = 0; i < COLUMNS && !status; i++)
@@ -255,7 +255,41 @@ static void print_table(FILE *out, const struct run *run, size_t n)
         fprintf(out, "No mean over runs that differ in more than their seed; these differ in%s.\n", differences);
 }
 
-int smg_summarize(const char *const *dirs, size_t n, FILE *out, struct smg_diag *diag)
+/* ---- What to know of a run before its numbers are used ---- */
+
+static int breaks_a_law(const char *dir)
+{
+    char path[SMG_PATH_MAX];
+    json_t *root = NULL, *law;
+    size_t i;
+    int broken = 0;
+
+    /* The summary is not needed: that it is missing or unreadable is nothing to say here. */
+    if (smg_path_join(dir, "summary.json", path) || smg_file_json(path, &root, NULL))
+        return 0;
+    json_array_foreach(json_object_get(root, "conservation"), i, law)
+        broken |= json_is_false(json_object_get(law, "holds"));
+    json_decref(root);
+    return broken;
+}
+
+static void warn_of(const struct run *run, smg_warn_fn warn, void *arg)
+{
+    const struct line *l = &run->line;
+    char text[SMG_PATH_MAX + 128];
+
+    if (l->waiting) {
+        snprintf(text, sizeof text, "%s: %zu of %zu requests neither finished nor failed: the run broke off", run->dir, l->waiting,
+                 l->requests);
+        warn(arg, text);
+    }
+    if (breaks_a_law(run->dir)) {
+        snprintf(text, sizeof text, "%s: a conservation law does not hold: see summary.json", run->dir);
+        warn(arg, text);
+    }
+}
+
+int smg_summarize(const char *const *dirs, size_t n, FILE *out, smg_warn_fn warn, void *arg, struct smg_diag *diag)
 {
     struct run *run = calloc(n + 1, sizeof *run);
     int status = run ? SMG_OK : smg_diag_set(diag, SMG_ERR_NOMEM, "summarize: out of memory");
@@ -267,6 +301,8 @@ int smg_summarize(const char *const *dirs, size_t n, FILE *out, struct smg_diag 
     for (size_t i = 0; i < n && !status; i++)
         if (run[i].n_alike && pool(run, n, i))
             status = smg_diag_set(diag, SMG_ERR_NOMEM, "summarize: out of memory");
+    for (size_t i = 0; i < n && !status && warn; i++)
+        warn_of(&run[i], warn, arg);
     if (!status)
         print_table(out, run, n);
     for (size_t i = 0; run && i < n; i++)

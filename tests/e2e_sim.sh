@@ -235,6 +235,18 @@ for at in 100 $((size / 2)) $((size - 20)) $((size - 3)); do
 done
 must "the log as it was" 0 replay "$work/flip"
 ok "a changed byte of events.bin is found anywhere"
+
+# ---- A run that broke off: no log, no finished request ----
+must "a run that breaks off" 0 sim "$small" --engine native -o "$work/off" --set records.events=false
+sed -i '3,$s/^\([0-9]*\),finished/\1,waiting/; s/"holds": true/"holds": false/' "$work/off/requests.csv" "$work/off/summary.json"
+must "summarize of a run that broke off" 0 summarize "$work/off"
+says "summarize of a run that broke off" "smartgen: warning: $work/off: " "requests neither finished nor failed: the run broke off" \
+    "smartgen: warning: $work/off: a conservation law does not hold: see summary.json"
+grep -q "^$work/off " "$work/stdout" || fail "summarize of a run that broke off: no line" "$work/stdout"
+must "replay without a log" 2 replay "$work/off"
+one_line "replay without a log"
+says "replay without a log" "$work/off: the run has no event log: it broke off, or records.events was off"
+ok "a run that broke off is said to be one"
 must "requests that can never fit" 1 sim --engine native --set prefill.host_memory_gib=0.001 -q
 grep -q "request 0 .*failed: capacity exceeded" "$work/stderr" || fail "failed requests are not named" "$work/stderr"
 ok "failed requests are named, also with -q"

@@ -114,6 +114,16 @@ static void squeeze(char *text)
     *to = '\0';
 }
 
+static char warned[2048];
+
+static void collect(void *arg, const char *text)
+{
+    size_t used = strlen(arg);
+
+    assert_ptr_equal(arg, warned);
+    snprintf(warned + used, sizeof warned - used, "%s\n", text);
+}
+
 /* The table of folder/NAME..., blanks squeezed; to be freed. */
 static char *table_of(const char *folder, const char *const *names, size_t n)
 {
@@ -129,7 +139,7 @@ static char *table_of(const char *folder, const char *const *names, size_t n)
         snprintf(path[i], sizeof path[i], "%s", file_in(folder, names[i]));
         dirs[i] = path[i];
     }
-    if (smg_summarize(dirs, n, f, &diag))
+    if (smg_summarize(dirs, n, f, collect, warned, &diag))
         fail_msg("%s", diag.text);
     assert_int_equal(fclose(f), 0);
     squeeze(text);
@@ -151,6 +161,31 @@ static void test_summarize(void **state)
     assert_non_null(strstr(text, "mean of runs 4 1 3 +- 13 4 +- 13 0.375 +- 1.6 0.5\n"));
     assert_null(strstr(text, "differ in"));
     free(text);
+}
+
+/* Numbers of a run that broke off, or whose books do not balance, are not shown without a word. */
+static void test_broken_off(void **state)
+{
+    static const char *const names[] = {"good", "broken", "law"};
+    char broken[1024], law[1024], expected[4096];
+
+    put_run(*state, "good", 1, "\"seed\": 1", ROW("0", "finished", "1", "2", "0.5", ""));
+    put_run(*state, "broken", 3, "\"seed\": 1",
+            ROW("0", "waiting", "", "", "", "") ROW("1", "finished", "3", "4", "", "") ROW("2", "waiting", "", "", "", ""));
+    put_run(*state, "law", 1, "\"seed\": 1", ROW("0", "finished", "1", "2", "0.5", ""));
+    snprintf(broken, sizeof broken, "%s", file_in(*state, "broken"));
+    snprintf(law, sizeof law, "%s", file_in(*state, "law"));
+    file_put(file_in(file_in(*state, "good"), "summary.json"), "{\"conservation\": [{\"law\": \"a\", \"holds\": true}]}");
+    file_put(file_in(law, "summary.json"),
+             "{\"conservation\": [{\"law\": \"a\", \"holds\": true}, {\"law\": \"b\", \"holds\": false}]}");
+    warned[0] = '\0';
+    free(table_of(*state, names, 3));
+    snprintf(expected, sizeof expected,
+             "%s: 2 of 3 requests neither finished nor failed: the run broke off\n"
+             "%s: a conservation law does not hold: see summary.json\n",
+             broken, law);
+    assert_string_equal(warned, expected);
+    warned[0] = '\0';
 }
 
 /* Runs of another scheme, model or anything but the seed are no repetitions: no mean over them. */
@@ -192,7 +227,7 @@ static void assert_says(const char *folder, const char *name, const char *text, 
         file_put(file_in(dir, name), text);
     else
         assert_int_equal(unlink(file_in(dir, name)), 0);
-    assert_int_equal(smg_summarize(dirs, 1, stdout, &diag), status);
+    assert_int_equal(smg_summarize(dirs, 1, stdout, NULL, NULL, &diag), status);
     if (!strstr(diag.text, complaint))
         fail_msg("'%s' is not in '%s'", complaint, diag.text);
     file_put(file_in(dir, name), kept);
@@ -241,6 +276,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_csv, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_wide_csv, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_summarize, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_broken_off, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_groups, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_refused, folder_setup, folder_teardown),
     };

@@ -37,10 +37,10 @@ static void summarize(const char *folder)
     int one, two;
 
     fuzz_must(out);
-    one = smg_summarize(folders, 1, out, &diag);
+    one = smg_summarize(folders, 1, out, NULL, NULL, &diag);
     fuzz_told(one, &diag);
     fuzz_must(fflush(out) == 0 && !one == (bytes > 0));
-    two = smg_summarize(folders, 2, out, &diag);
+    two = smg_summarize(folders, 2, out, NULL, NULL, &diag);
     fuzz_must(one == two);
     fclose(out);
     free(text);
