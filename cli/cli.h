@@ -94,9 +94,9 @@ int smg_cli_given(const char *key);
 int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w);
 /* Prints "smartgen: warning: text". */
 void smg_cli_warning(void *arg, const char *text);
-/* Warns of each key that was given and cannot have an effect. */
-void smg_cli_warn(const struct smg_scenario *s);
-/* All three. */
+/* Warns of each key that was given and cannot have an effect, and of weights that no GPU of the world holds. */
+void smg_cli_warn(const struct smg_scenario *s, const struct smg_world *w);
+/* All three, where nothing is emulated. */
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w);
 
 int smg_cmd_plan(const struct smg_args *a);

@@ -213,7 +213,7 @@ int smg_cmd_emu(const struct smg_args *a)
     code = smg_cli_resolve(&s, &w);
     if (code)
         return code;
-    smg_cli_warn(&s);
+    smg_cli_warn(&s, &w);
     if (a->timeline)
         w.scenario.records.timeline = 1;
     code = emulate(a, &w);

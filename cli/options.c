@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/model.h"
+#include "core/plugin.h"
+#include "core/rank.h"
 #include "traces/scenario.h"
 #include "traces/scenario_origin.h"
 #include "traces/world.h"
@@ -313,9 +316,53 @@ void smg_cli_warning(void *arg, const char *text)
     fprintf(stderr, "smartgen: warning: %s\n", text);
 }
 
-void smg_cli_warn(const struct smg_scenario *s)
+static int set_by_hand(const char *key)
+{
+    char at[300];
+
+    smg_origins_text(&origins, key, at, sizeof at);
+    return !strncmp(at, "--set ", 6);
+}
+
+/* A plug-in that nothing of the scenario asks for. What it brings is known only now. One of the file may be meant for another run
+ * than the one that --set makes of it. */
+static void warn_policy(const struct smg_scenario *s, const struct smg_world *w)
+{
+    struct smg_diag text;
+    size_t used;
+
+    if (!w->plugin || w->plugin->scheme || (set_by_hand("proactive.ranking") && !set_by_hand("policy")))
+        return;
+    for (const struct smg_rank_type *const *r = w->plugin->rankings; r && *r; r++)
+        if (!strcmp((*r)->name, s->proactive.ranking))
+            return;
+    used = (size_t)snprintf(text.text, sizeof text.text,
+                            "key 'policy': the plug-in brings no scheme, and proactive.ranking names none of its rankings");
+    for (const struct smg_rank_type *const *r = w->plugin->rankings; r && *r && used < sizeof text.text; r++)
+        used += (size_t)snprintf(text.text + used, sizeof text.text - used, "%s%.63s%s", r == w->plugin->rankings ? " (" : ", ",
+                                 (*r)->name, r[1] ? "" : ")");
+    smg_origins_explain(&origins, &text);
+    smg_cli_warning(NULL, text.text);
+}
+
+/* The weights are shared out over the GPUs of an instance. */
+static void warn_memory(const struct smg_model *m, const struct smg_pool_config *p, const struct smg_gpu *gpu, const char *pool)
+{
+    double bytes = 2.0 * (double)smg_model_params(m) / p->tp;
+
+    if (bytes > gpu->memory_bytes)
+        fprintf(stderr,
+                "smartgen: warning: model %s needs %.1f GB of weights on each GPU of the %s pool (tp %u), which has %.4g GB: no "
+                "real machine would run this\n",
+                m->name, bytes * 1e-9, pool, p->tp, gpu->memory_bytes * 1e-9);
+}
+
+void smg_cli_warn(const struct smg_scenario *s, const struct smg_world *w)
 {
     smg_origins_in_vain(&origins, s, smg_cli_warning, NULL);
+    warn_policy(s, w);
+    warn_memory(&w->model, &w->scenario.prefill, &w->prefill_gpu, "prefill");
+    warn_memory(&w->model, &w->scenario.decode, &w->decode_gpu, "decode");
 }
 
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w)
@@ -324,7 +371,9 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
 
     if (!code)
         code = smg_cli_resolve(s, w);
-    if (!code)
-        smg_cli_warn(s);
+    if (!code) {
+        smg_cli_warn(s, w);
+        smg_origins_no_emulation(&origins, s, smg_cli_warning, NULL);
+    }
     return code;
 }

@@ -141,6 +141,16 @@ yaml vain "workload:" "  kind: batch" "  file: requests.csv"
 warned "a trace with kind batch" "$work/vain.yaml:3:9: key 'workload.file': has no effect with workload.kind: batch" plan "$work/vain.yaml"
 warned "a key of another scheme, quiet" "--set hack.bits=4: key 'hack.bits': has no effect with scheme: smartgen" \
     sim "$small" --engine native -q --set hack.bits=4
+warned "a key of the emulation" "--set emu.link=free: key 'emu.link': has no effect: only an emulation reads it" \
+    sim "$small" --engine native -q --set emu.link=free
+yaml emulated "emu: {link: free}"
+must "a key of the emulation in a file" 0 plan "$work/emulated.yaml"
+[ ! -s "$work/stderr" ] || fail "a key of the emulation in a file: warns" "$work/stderr"
+warned "weights that do not fit" \
+    "model qwen3-14b needs 29.5 GB of weights on each GPU of the decode pool (tp 1), which has 24 GB: no real machine would run this" \
+    plan --set model=qwen3-14b --set decode.gpu=l4 --set decode.tp=1
+must "weights shared out" 0 plan --set model=qwen3-14b --set decode.gpu=l4 --set decode.gpus_per_node=2 --set decode.tp=2
+[ ! -s "$work/stderr" ] || fail "weights shared out: warns" "$work/stderr"
 must "the default, spelled out" 0 plan "$top_srcdir/experiments/default.yaml"
 [ ! -s "$work/stderr" ] || fail "the default, spelled out: warns" "$work/stderr"
 ok "the default, spelled out: no warning"

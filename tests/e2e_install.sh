@@ -104,6 +104,10 @@ refuses "a name that is taken" ./taken.so "./taken.so: rankings[0]: 'random' is 
 refuses "not a shared object" ./Makefile "./Makefile: cannot be loaded as a plug-in: "
 refuses "not there" ./absent.so "./absent.so: cannot open: No such file or directory"
 refuses "a folder" ./model "./model: expected a shared object, found something that is not a file"
+must "a plug-in in vain" 0 plan scenario.yaml --set policy=./newest.so --set proactive.ranking=random
+says "a plug-in in vain" "key 'policy': the plug-in brings no scheme, and proactive.ranking names none of its rankings (newest)"
+must "a plug-in that another run of the file is for" 0 plan scenario.yaml --set proactive.ranking=random
+[ ! -s "$work/stderr" ] || fail "a plug-in that another run of the file is for: warns" "$work/stderr"
 must "a name nobody has" 2 plan scenario.yaml --set proactive.ranking=newst
 says "a name nobody has" "did you mean 'newest'?"
 

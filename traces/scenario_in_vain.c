@@ -157,3 +157,17 @@ void smg_origins_in_vain(const struct smg_origins *o, const struct smg_scenario 
         }
     }
 }
+
+void smg_origins_no_emulation(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg)
+{
+    size_t i, n;
+    const struct smg_key *key = smg_keys(&n);
+
+    for (i = 0; i < n; i++) {
+        const struct rule r = {key[i].path, NULL, NULL, "has no effect: only an emulation reads it"};
+
+        if (strncmp(r.key, "emu.", 4) == 0 && set_by_hand(o, r.key) && !is_default(&key[i], s)) {
+            tell(&r, o, s, warn, arg);
+        }
+    }
+}
