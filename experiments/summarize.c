@@ -279,8 +279,8 @@ static void warn_of(const struct run *run, smg_warn_fn warn, void *arg)
     char text[SMG_PATH_MAX + 128];
 
     if (l->waiting) {
-        snprintf(text, sizeof text, "%s: %zu of %zu requests neither finished nor failed: the run broke off", run->dir, l->waiting,
-                 l->requests);
+        snprintf(text, sizeof text, "%s: %zu of %zu requests neither finished nor failed: the run broke off", run->dir,
+                 l->waiting, l->requests);
         warn(arg, text);
     }
     if (breaks_a_law(run->dir)) {
