@@ -2,8 +2,10 @@
 #include "config.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "core/stats.h"
 #include "experiments/figures.h"
@@ -112,14 +114,24 @@ static int unwritten(int status, const struct smg_diag *diag)
     return status == SMG_ERR_IO ? SMG_EXIT_FAILED : code;
 }
 
+/* Finished figures stay, a new folder without any does not. Whatever failed after the signal, it is the reason: a terminal sends
+ * it to gnuplot too. */
+static int interrupted(const char *outdir, int is_new)
+{
+    if (is_new)
+        rmdir(outdir);
+    return smg_cli_fail(SMG_ERR_INTERRUPTED, NULL);
+}
+
 /* The report is made from what there is, also when a figure failed. */
 int smg_cmd_figures(const struct smg_args *a)
 {
     const char *engine = a->engine ? a->engine : smg_engine_find("simgrid") ? "simgrid" : "native";
-    struct smg_figure_job job = {run_point, (void *)(uintptr_t)engine, a->jobs, a->output ? a->output : "out", NULL, NULL};
+    struct smg_figure_job job = {run_point, (void *)(uintptr_t)engine, a->jobs, a->output ? a->output : "out", NULL, NULL,
+                                 smg_interrupted};
     struct smg_diag diag = {""}, report = {""};
     struct smg_progress progress;
-    int status, reported;
+    int status, reported, is_new = access(job.outdir, F_OK) != 0;
 
     if (check_figures(a))
         return SMG_EXIT_USAGE;
@@ -130,11 +142,14 @@ int smg_cmd_figures(const struct smg_args *a)
     status = smg_folder_probe(job.outdir, &diag);
     if (status)
         return smg_cli_fail(status, &diag);
+    smg_interrupt_watch();
     smg_progress_begin(&progress, a, "figures", "points", 0);
     job.progress = smg_progress_points;
     job.progress_arg = &progress;
     status = smg_figures_run(&job, a->operand, a->n_operands, &diag);
     smg_progress_end(&progress);
+    if (status && smg_interrupted())
+        return interrupted(job.outdir, is_new);
     reported = smg_report_write(job.outdir, &report);
     if (status)
         return unwritten(status, &diag);

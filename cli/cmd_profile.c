@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "traces/importance_facts.h"
@@ -77,7 +78,7 @@ static int load_world(const struct smg_args *a, struct smg_scenario *s, struct s
 static int make(const struct smg_args *a)
 {
     struct smg_profile_plan plan = {a->requests ? a->requests : REQUESTS, a->steps ? a->steps : STEPS, smg_progress_requests,
-                                    NULL};
+                                    NULL, smg_interrupted};
     struct smg_progress progress;
     struct smg_diag diag = {""};
     struct smg_scenario s;
@@ -92,6 +93,7 @@ static int make(const struct smg_args *a)
         status = load_world(a, &s, &w);
     if (status)
         return status;
+    smg_interrupt_watch();
     smg_progress_begin(&progress, a, "profile", "requests", 0);
     plan.context = &progress;
     status = smg_profile_make(&w, &plan, &p.im, &p.info, &diag);
@@ -125,8 +127,10 @@ static int record(const struct smg_args *a)
         status = load_world(a, &s, &w);
     if (status)
         return status;
+    smg_interrupt_watch();
     steps = a->steps ? a->steps : longest_output(&w) > 1 ? longest_output(&w) - 1 : 1;
-    status = smg_recording_write(a->record, &w, a->requests ? a->requests : w.n_requests, steps, &diag);
+    status = smg_recording_write(a->record, &w, a->requests ? a->requests : w.n_requests, steps, smg_interrupted,
+                                 &diag);
     if (!status && !a->quiet)
         printf("%s: %u decode steps of %u requests%s\n", a->record, steps, a->requests ? a->requests : w.n_requests,
                w.synthetic_selection ? ", synthetic" : "");

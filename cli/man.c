@@ -231,7 +231,7 @@ int smg_cmd_man(const struct smg_args *a)
          "smartgen studies moving the important part early and the rest on demand or in the background: it predicts (plan), "
          "simulates (sim) and really moves bytes (emu), all driven by the same agents. Long work shows its progress where "
          "standard "
-         "error is a terminal. Ctrl-C ends a run between two events and leaves nothing half-written.");
+         "error is a terminal. Ctrl-C ends a run between two events and leaves nothing half-written; finished figures stay.");
     section("COMMANDS");
     for (const struct smg_command *c = smg_commands; c->name; c++)
         command(c);

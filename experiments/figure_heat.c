@@ -261,7 +261,7 @@ int smg_figure_heat(const struct smg_sweep *s, const struct smg_figure_job *job,
 {
     struct smg_sweep copy = *s;
     struct smg_forks forks = {run_one,          &copy, smg_sweep_points(s), job->jobs, sizeof(struct heat), job->progress,
-                              job->progress_arg};
+                              job->progress_arg, job->stop};
     struct heat *h = calloc(smg_sweep_points(s) + 1, sizeof *h);
     struct smg_outdir o;
     int status = h ? smg_forks_run(&forks, h, diag) : smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", s->id);

@@ -155,7 +155,7 @@ int smg_book_run(struct smg_book *b, const struct smg_figure_job *job, struct sm
 {
     struct work w = {b, job};
     struct smg_forks forks = {run_one,          &w, b->points, job->jobs, sizeof(struct smg_point_outcome), job->progress,
-                              job->progress_arg};
+                              job->progress_arg, job->stop};
 
     b->outcome = calloc(b->points + 1, sizeof *b->outcome);
     return b->outcome ? smg_forks_run(&forks, b->outcome, diag) : no_memory(diag);

@@ -34,6 +34,7 @@ struct smg_figure_job {
     const char *outdir;       /* made when it does not exist */
     smg_progress_fn progress; /* may be NULL */
     void *progress_arg;
+    int (*stop)(void); /* as in struct smg_forks; what is finished stays */
 };
 
 /* Fills the numbers of a point from a finished run. */

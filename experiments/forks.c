@@ -24,6 +24,9 @@ struct child {
     size_t task;
 };
 
+/* How often stop is asked while children work: a signal may come between the question and the wait. */
+enum { STOP_MS = 100 };
+
 struct crew {
     const struct smg_forks *f;
     struct child *child; /* [jobs] */
@@ -137,7 +140,7 @@ static int wait_some(struct crew *c, struct smg_diag *diag)
 
     for (size_t i = 0; i < c->jobs; i++)
         c->poll[i] = (struct pollfd){c->child[i].pid ? c->child[i].from : -1, POLLIN, 0};
-    if (poll(c->poll, c->jobs, -1) < 0)
+    if (poll(c->poll, c->jobs, c->f->stop ? STOP_MS : -1) < 0)
         return errno == EINTR ? SMG_OK : smg_diag_set(diag, SMG_ERR_IO, "poll: %s", strerror(errno));
     for (size_t i = 0; i < c->jobs && !status; i++)
         if (c->child[i].pid && c->poll[i].revents)
@@ -150,6 +153,8 @@ static int work(struct crew *c, struct smg_diag *diag)
     int status = SMG_OK;
 
     while (!status && c->done < c->f->tasks) {
+        if (c->f->stop && c->f->stop())
+            return SMG_ERR_INTERRUPTED;
         for (size_t i = 0; i < c->jobs && c->next < c->f->tasks && !status; i++)
             if (!c->child[i].pid)
                 status = start(c, &c->child[i], diag);

@@ -18,6 +18,7 @@ struct smg_forks {
     size_t result_bytes;      /* of one task; no pointers in it */
     smg_progress_fn progress; /* after each task, in the parent; may be NULL */
     void *progress_arg;
+    int (*stop)(void); /* asked again and again: non-zero ends the work with SMG_ERR_INTERRUPTED; may be NULL */
 };
 
 /* Runs every task and fills results[tasks] of result_bytes each, in the order of the tasks whatever order they end in. On the

@@ -217,6 +217,24 @@ for engine in $engines; do
 done
 ok "an interrupted run ends with 1 and leaves nothing"
 
+# stopped NAME ARGUMENT...: works for long in $work/interrupted.
+stopped() {
+    local name=$1
+    shift
+    "$SMARTGEN" "$@" >"$work/stdout" 2>"$work/stderr" &
+    pid=$!
+    sleep 2
+    kill -TERM "$pid" || fail "$name ended before it was interrupted" "$work/stderr"
+    rc=0
+    wait "$pid" || rc=$?
+    [ "$rc" = 1 ] && says "$name" "smartgen: interrupted" || fail "interrupted $name: exit $rc" "$work/stderr"
+    [ -z "$(ls -A "$work/interrupted")" ] || fail "interrupted $name left something: $(ls -A "$work/interrupted")"
+    ok "interrupted $name: exit 1, nothing is left"
+}
+stopped figures figures -o "$work/interrupted/figures"
+stopped profile profile --requests 1000 --steps 60 -o "$work/interrupted/profile.kvit"
+stopped "profile --record" profile --set workload.requests=100 --set workload.output_tokens=2000 --record "$work/interrupted/record.kvsr"
+
 # ---- A folder that is somebody else's, a damaged log, a failure that is not silent ----
 mkdir "$work/own"
 echo mine >"$work/own/requests.csv"

@@ -35,6 +35,24 @@ static int die_at_3(void *arg, size_t i, void *result, struct smg_diag *diag)
     return square(arg, i, result, diag);
 }
 
+static int never_ends(void *arg, size_t i, void *result, struct smg_diag *diag)
+{
+    pause();
+    return square(arg, i, result, diag);
+}
+
+static int at_once(void)
+{
+    return 1;
+}
+
+static int when_asked_again(void)
+{
+    static int asked;
+
+    return asked++ > 2;
+}
+
 static void count_calls(void *arg, size_t done, size_t total)
 {
     size_t *calls = arg;
@@ -47,7 +65,7 @@ static void test_forks(void **state)
 {
     uint64_t result[20] = {0};
     size_t calls = 0;
-    struct smg_forks f = {square, NULL, 20, 3, sizeof result[0], count_calls, &calls};
+    struct smg_forks f = {square, NULL, 20, 3, sizeof result[0], count_calls, &calls, NULL};
     struct smg_diag diag = {""};
 
     (void)state;
@@ -65,6 +83,11 @@ static void test_forks(void **state)
     f.jobs = 100;
     assert_int_equal(smg_forks_run(&f, result, &diag), SMG_ERR_LOST);
     assert_string_equal(diag.text, "task 3: ended by signal 9");
+    f.stop = at_once;
+    assert_int_equal(smg_forks_run(&f, result, &diag), SMG_ERR_INTERRUPTED);
+    f.task = never_ends;
+    f.stop = when_asked_again;
+    assert_int_equal(smg_forks_run(&f, result, &diag), SMG_ERR_INTERRUPTED);
     f.tasks = 0;
     assert_int_equal(smg_forks_run(&f, result, &diag), SMG_OK);
 }
@@ -107,7 +130,7 @@ static int have_gnuplot(void)
 
 static int make(const char *outdir, size_t jobs, const char *id, smg_run_point_fn point, struct smg_diag *diag)
 {
-    struct smg_figure_job job = {point, NULL, jobs, outdir, NULL, NULL};
+    struct smg_figure_job job = {point, NULL, jobs, outdir, NULL, NULL, NULL};
 
     return smg_figures_run(&job, &id, 1, diag);
 }
@@ -149,7 +172,7 @@ static void test_fig11(void **state)
 static void test_failed_point(void **state)
 {
     static const char *const ids[] = {"fig11", "fig02"};
-    struct smg_figure_job job = {no_point, NULL, 2, *state, NULL, NULL};
+    struct smg_figure_job job = {no_point, NULL, 2, *state, NULL, NULL, NULL};
     struct smg_diag diag = {""};
 
     assert_int_equal(smg_figures_run(&job, ids, 2, &diag), SMG_ERR_UNSUPPORTED);
@@ -172,7 +195,7 @@ static void test_shared_points(void **state)
 {
     static const char *const ids[] = {"fig11", "fig12"};
     size_t total = 0;
-    struct smg_figure_job job = {fake_point, NULL, 2, *state, note_total, &total};
+    struct smg_figure_job job = {fake_point, NULL, 2, *state, note_total, &total, NULL};
     struct smg_diag diag = {""};
 
     if (!have_gnuplot())
@@ -192,7 +215,7 @@ static void assert_same_file(const char *a, const char *b, const char *name)
 static void test_jobs_do_not_matter(void **state)
 {
     static const char *const ids[] = {"fig02", "fig14", "validation"};
-    struct smg_figure_job job = {fake_point, NULL, 1, NULL, NULL, NULL};
+    struct smg_figure_job job = {fake_point, NULL, 1, NULL, NULL, NULL, NULL};
     struct smg_diag diag = {""};
     char one[1024], many[1024];
 
@@ -300,7 +323,7 @@ static void test_heat(void **state)
     static const char text[] = "figure: fig05\nrun: heat\nbase: {scheme: full, workload: {requests: 2, prompt_tokens: 400}}\n"
                                "axes:\n  - {axis: model, key: model, values: [llama-3.1-8b, qwen3-8b, qwen3-14b]}\n"
                                "  - {axis: seed, key: seed, values: [1, 2, 3, 4]}\n";
-    struct smg_figure_job job = {NULL, NULL, 2, *state, NULL, NULL};
+    struct smg_figure_job job = {NULL, NULL, 2, *state, NULL, NULL, NULL};
     struct smg_diag diag = {""};
     struct smg_sweep s;
     struct smg_csv c;
@@ -374,7 +397,7 @@ static void test_empty_report(void **state)
 static void test_report_of_figure(void **state)
 {
     static const char *const ids[] = {"fig11", "validation"};
-    struct smg_figure_job job = {fake_point, NULL, 2, *state, NULL, NULL};
+    struct smg_figure_job job = {fake_point, NULL, 2, *state, NULL, NULL, NULL};
     struct smg_diag diag = {""};
     char *text;
 

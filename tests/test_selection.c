@@ -186,7 +186,7 @@ static void test_recording(void **state)
     snprintf(set, sizeof(set), "selection.file=%s", recording);
     SOURCE(&generated, 1, "workload.prompt_tokens=900", "workload.requests=2", "workload.output_tokens=6",
            "selection.source=entry");
-    assert_int_equal(smg_recording_write(recording, &generated.world, 2, 5, &diag), SMG_OK);
+    assert_int_equal(smg_recording_write(recording, &generated.world, 2, 5, NULL, &diag), SMG_OK);
     SOURCE(&recorded, 1, "workload.prompt_tokens=900", "workload.requests=2", "workload.output_tokens=6",
            "selection.source=entry", set);
     push(&generated, "random", 50);

@@ -45,7 +45,7 @@ static void open_book(const char *folder, struct smg_book *b)
 /* Asks, runs, computes. */
 static int evaluate(const char *folder, const char *text, double *out, struct smg_diag *diag)
 {
-    struct smg_figure_job job = {fake_point, NULL, 2, folder, NULL, NULL};
+    struct smg_figure_job job = {fake_point, NULL, 2, folder, NULL, NULL, NULL};
     struct smg_book b;
     int status;
 
@@ -169,7 +169,7 @@ static const char small_table[] = "rows:\n"
 
 static void test_small_table(void **state)
 {
-    struct smg_figure_job job = {fake_point, NULL, 2, *state, NULL, NULL};
+    struct smg_figure_job job = {fake_point, NULL, 2, *state, NULL, NULL, NULL};
     struct smg_diag diag = {""};
     struct smg_validation v;
     struct smg_book b;
@@ -210,7 +210,7 @@ static void test_real_table(void **state)
     static const char *const ids[] = {"P015", "P016", "P018", "P019", "P020", "P022", "P023", "P024", "P025", "P049",
                                       "P102", "P103", "P104", "P110", "P111", "P112", "P113", "P114", "P115", "P131",
                                       "P132", "P133", "P134", "P135", "P136", "P137", "P139", "P140", "P141", "P158"};
-    struct smg_figure_job job = {fake_point, NULL, 2, *state, NULL, NULL};
+    struct smg_figure_job job = {fake_point, NULL, 2, *state, NULL, NULL, NULL};
     const char *what = "validation";
     struct smg_diag diag = {""};
     struct smg_csv c;

@@ -143,6 +143,10 @@ static int count_subject(struct profiling *p, struct smg_importance_counter *c, 
         if (!smg_model_layer_selects(&p->w->model, layer)) {
             continue;
         }
+        if (p->plan->stop != NULL && p->plan->stop()) {
+            status = SMG_ERR_INTERRUPTED;
+            break;
+        }
         status = smg_rows_open(p->rows, s->id, layer, s->tokens, &rows);
         for (head = 0; head < p->w->model.kv_heads && status == SMG_OK; head++) {
             status = count_head(p, c, &rows, head);

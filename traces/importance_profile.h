@@ -10,6 +10,7 @@ struct smg_profile_plan {
     uint32_t requests, steps;                                     /* per length group; consecutive decode steps of each */
     void (*progress)(void *context, uint32_t done, uint32_t all); /* NULL: silent */
     void *context;
+    int (*stop)(void); /* asked now and then: non-zero ends the work with SMG_ERR_INTERRUPTED; may be NULL */
 };
 
 /* Profiles what a world selects. Generated selections: `requests` calibration requests in each length group, of lengths spread

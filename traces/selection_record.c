@@ -13,6 +13,7 @@ struct recorder {
     struct smg_rows *rows;
     struct smg_byte_writer out;
     uint32_t requests, steps;
+    int (*stop)(void);
     struct smg_rows_layer layer[SMG_MAX_LAYERS];
     int32_t *index;
     unsigned char *bitmap;
@@ -127,6 +128,9 @@ static int put_request(struct recorder *c, uint32_t request)
     int status = open_layers(c, request);
 
     for (step = 1; step <= c->steps && status == SMG_OK; step++) {
+        if (c->stop != NULL && c->stop()) {
+            status = SMG_ERR_INTERRUPTED;
+        }
         for (layer = 0; layer < c->w->model.layers; layer++) {
             for (head = 0; c->layer[layer].open && head < c->w->model.kv_heads; head++) {
                 put_row(c, &c->layer[layer], head, step);
@@ -156,9 +160,10 @@ static int write_all(struct recorder *c, const char *path, struct smg_diag *diag
     return status;
 }
 
-int smg_recording_write(const char *path, const struct smg_world *w, uint32_t requests, uint32_t steps, struct smg_diag *diag)
+int smg_recording_write(const char *path, const struct smg_world *w, uint32_t requests, uint32_t steps, int (*stop)(void),
+                        struct smg_diag *diag)
 {
-    struct recorder c = {.w = w, .requests = requests < w->n_requests ? requests : w->n_requests, .steps = steps};
+    struct recorder c = {.w = w, .stop = stop, .requests = requests < w->n_requests ? requests : w->n_requests, .steps = steps};
     uint32_t i, longest = 1;
     int status = smg_rows_create(w, &c.rows, diag);
 

@@ -35,7 +35,9 @@ uint32_t smg_recording_row(const struct smg_recording *r, uint32_t request, uint
 /* Whether the recording holds what a world needs: same layers and heads, same prompts, enough steps. */
 int smg_recording_fits(const struct smg_recording *r, const struct smg_world *w, struct smg_diag *diag);
 
-/* Records `steps` decode steps (at least 1) of the first `requests` requests of a world from its rows. */
-int smg_recording_write(const char *path, const struct smg_world *w, uint32_t requests, uint32_t steps, struct smg_diag *diag);
+/* Records `steps` decode steps (at least 1) of the first `requests` requests of a world from its rows. stop
+ * (NULL: never) is asked at each step; non-zero ends the work with SMG_ERR_INTERRUPTED, and no file. */
+int smg_recording_write(const char *path, const struct smg_world *w, uint32_t requests, uint32_t steps, int (*stop)(void),
+                        struct smg_diag *diag);
 
 #endif
