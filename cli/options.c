@@ -263,6 +263,11 @@ static void warn_model(const struct smg_world *w)
     if (w->over_length)
         fprintf(stderr, "smartgen: warning: %u of %u prompts are longer than the model's %u positions\n", w->over_length,
                 w->n_requests, m->max_positions);
+    if (smg_model_selecting_layers(m) == 0)
+        fprintf(stderr,
+                "smartgen: warning: no layer of model %s selects (windows slide in all but layers 0 and 1): there is nothing for "
+                "selective transfer to choose\n",
+                m->name);
     if (m->quantized_weights)
         fprintf(stderr,
                 "smartgen: warning: model %s has quantised weights: they are counted with 16 bits each, K and V with %u\n",
