@@ -96,7 +96,7 @@ endif
 include $(top_srcdir)/tests/fuzz/local.mk
 
 # A test that hangs is ended, with its children.
-SMG_TEST_TIMEOUT = 300
+SMG_TEST_TIMEOUT = 600
 LOG_COMPILER = timeout
 AM_LOG_FLAGS = $(SMG_TEST_TIMEOUT)
 TEST_EXTENSIONS = .sh
