@@ -95,7 +95,7 @@ static int join_timeline(struct emu_run *rec, uint32_t instances, struct smg_dia
 static int join_logs(struct emu_run *rec, uint32_t instances, struct smg_diag *diag)
 {
     struct smg_log_writer all;
-    char suffix[16], name[64], events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
+    char suffix[16], events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
     int status = smg_run_folder_open_logs(&rec->folder, "", diag), closed;
 
     if (status)
@@ -103,11 +103,7 @@ static int join_logs(struct emu_run *rec, uint32_t instances, struct smg_diag *d
     all = rec->folder.log;
     for (uint32_t i = 0; i < instances && !status; i++) {
         snprintf(suffix, sizeof suffix, ".%u", i);
-        snprintf(name, sizeof name, "events%s.bin", suffix);
-        status = smg_run_folder_file(&rec->folder, name, events);
-        snprintf(name, sizeof name, "actions%s.bin", suffix);
-        if (!status)
-            status = smg_run_folder_file(&rec->folder, name, actions);
+        status = smg_run_folder_log_paths(&rec->folder, suffix, events, actions);
         if (!status)
             status = smg_log_append(&all, events, actions, diag);
     }

@@ -89,7 +89,7 @@ static void selective(const struct smg_world *w, const struct smg_plan *p, FILE 
     struct smg_features features;
     struct smg_plan other;
 
-    w->scheme->features(&w->scenario, &features);
+    smg_scheme_features(w, &features);
     if (features.always_full) {
         fprintf(f, "selective transfer is off: scheme %s sends everything before decoding starts", w->scheme->name);
         if (!features.on_gpu && !plan_smartgen(w, &other)) {

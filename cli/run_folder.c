@@ -9,19 +9,24 @@ int smg_run_folder_file(const struct smg_run_folder *rec, const char *name, char
     return smg_outdir_file(&rec->dir, name, path);
 }
 
-int smg_run_folder_open_logs(struct smg_run_folder *rec, const char *suffix, struct smg_diag *diag)
+int smg_run_folder_log_paths(const struct smg_run_folder *rec, const char *suffix, char events[SMG_PATH_MAX],
+                             char actions[SMG_PATH_MAX])
 {
-    char name[64], events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
+    char name[64];
     int status;
 
     snprintf(name, sizeof name, "events%s.bin", suffix);
     status = smg_run_folder_file(rec, name, events);
     snprintf(name, sizeof name, "actions%s.bin", suffix);
-    if (!status)
-        status = smg_run_folder_file(rec, name, actions);
-    if (!status)
-        status = smg_log_create(events, actions, &rec->log, diag);
-    return status;
+    return status ? status : smg_run_folder_file(rec, name, actions);
+}
+
+int smg_run_folder_open_logs(struct smg_run_folder *rec, const char *suffix, struct smg_diag *diag)
+{
+    char events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
+    int status = smg_run_folder_log_paths(rec, suffix, events, actions);
+
+    return status ? status : smg_log_create(events, actions, &rec->log, diag);
 }
 
 int smg_run_folder_wants_log(const struct smg_scenario *s)
@@ -58,14 +63,12 @@ int smg_run_folder_open(struct smg_run_folder *rec, const char *output, const st
 
 void smg_run_folder_remove_logs(const struct smg_run_folder *rec, const char *suffix)
 {
-    static const char *const kinds[] = {"events", "actions"};
-    char name[64], path[SMG_PATH_MAX];
+    char events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
 
-    for (size_t i = 0; i < 2; i++) {
-        snprintf(name, sizeof name, "%s%s.bin", kinds[i], suffix);
-        if (!smg_run_folder_file(rec, name, path))
-            unlink(path);
-    }
+    if (smg_run_folder_log_paths(rec, suffix, events, actions))
+        return;
+    unlink(events);
+    unlink(actions);
 }
 
 int smg_run_folder_commit(struct smg_run_folder *rec, const struct smg_run *run, struct smg_diag *diag)

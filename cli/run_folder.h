@@ -21,6 +21,9 @@ int smg_run_folder_open(struct smg_run_folder *rec, const char *output, const st
                         struct smg_diag *diag);
 /* Path of a file of the folder while it is written. */
 int smg_run_folder_file(const struct smg_run_folder *rec, const char *name, char path[SMG_PATH_MAX]);
+/* Paths of the two logs of one process, suffix as below. */
+int smg_run_folder_log_paths(const struct smg_run_folder *rec, const char *suffix, char events[SMG_PATH_MAX],
+                             char actions[SMG_PATH_MAX]);
 /* The logs of one process; suffix: "" or ".<instance>". */
 int smg_run_folder_open_logs(struct smg_run_folder *rec, const char *suffix, struct smg_diag *diag);
 void smg_run_folder_remove_logs(const struct smg_run_folder *rec, const char *suffix);

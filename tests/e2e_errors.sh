@@ -179,7 +179,7 @@ refused "decode.start: layer" decode.start layer ready -- sim "$small" --set dec
 for scheme in hack proactive-only streamingllm; do
     "$SMARTGEN" list schemes | grep -q "^$scheme " || refused "scheme: $scheme" scheme $scheme -- sim "$small" --set scheme=$scheme OUT
 done
-refused "a plug-in" mine.so "cannot open" -- sim "$small" --set policy=./mine.so OUT
+refused "a plug-in" "key 'policy'" mine.so "cannot open" -- sim "$small" --set policy=./mine.so OUT
 refused "chunked prefill" prefill.chunk_tokens -- sim "$small" --set prefill.chunk_tokens=256 OUT
 refused "kernels" emu.compute kernels -- emu "$small" --set emu.compute=kernels OUT
 refused "tensor parallelism that does not divide" prefill.tp -- sim "$small" --set prefill.tp=3 OUT

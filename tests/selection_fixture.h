@@ -63,7 +63,7 @@ static inline void fixture_open(struct source *s, uint32_t request)
     struct smg_features f;
 
     s->request = request;
-    s->world.scheme->features(&s->world.scenario, &f);
+    smg_scheme_features(&s->world, &f);
     smg_grid_init(&s->grid, &s->world.model, s->world.requests[request].prompt_tokens, s->world.scenario.blocks_per_layer, 1);
     assert_int_equal(smg_ledger_create(&s->grid, s->world.requests[request].output_tokens, f.reuse, NULL, &s->ledger), SMG_OK);
     assert_int_equal(s->selection->type->open(s->selection, request, s->ledger), SMG_OK);

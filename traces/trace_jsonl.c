@@ -8,7 +8,7 @@
 #define INT64_LARGEST "9223372036854775807"
 #define INT64_DIGITS  (sizeof(INT64_LARGEST) - 1)
 
-void smg_jsonl_begin(struct smg_jsonl *j, const char *format, char *text, struct smg_trace_rows *rows)
+static void jsonl_begin(struct smg_jsonl *j, const char *format, char *text, struct smg_trace_rows *rows)
 {
     memset(j, 0, sizeof(*j));
     j->rows = rows;
@@ -16,7 +16,7 @@ void smg_jsonl_begin(struct smg_jsonl *j, const char *format, char *text, struct
     j->cursor = text;
 }
 
-void smg_jsonl_end(struct smg_jsonl *j)
+static void jsonl_end(struct smg_jsonl *j)
 {
     free(j->buffer);
     j->buffer = NULL;
@@ -127,7 +127,7 @@ static int parse(struct smg_jsonl *j, const char *line, json_t **out)
                   : smg_diag_set(j->rows->diag, SMG_ERR_PARSE, "%s:%u:%d: %s", j->rows->path, j->line, error.column, error.text);
 }
 
-int smg_jsonl_next(struct smg_jsonl *j, json_t **out)
+static int jsonl_next(struct smg_jsonl *j, json_t **out)
 {
     char *line;
     int status;
@@ -186,4 +186,23 @@ int smg_jsonl_tokens(const struct smg_jsonl *j, const char *field, const json_t 
     }
     *out = (uint32_t)number;
     return SMG_OK;
+}
+
+int smg_jsonl_each(struct smg_jsonl *j, const char *format, char *text, struct smg_trace_rows *rows,
+                   int (*read)(void *context, const json_t *object), void *context)
+{
+    json_t *object;
+    int status = SMG_OK;
+
+    jsonl_begin(j, format, text, rows);
+    while (status == SMG_OK && !smg_trace_rows_full(rows)) {
+        status = jsonl_next(j, &object);
+        if (status != SMG_OK || object == NULL) {
+            break;
+        }
+        status = read(context, object);
+        json_decref(object);
+    }
+    jsonl_end(j);
+    return status;
 }

@@ -17,12 +17,10 @@ struct smg_jsonl {
     size_t buffer_bytes;
 };
 
-/* text is modified as it is read. End with smg_jsonl_end. */
-void smg_jsonl_begin(struct smg_jsonl *j, const char *format, char *text, struct smg_trace_rows *rows);
-/* Next object, blank lines passed over; NULL at the end of the text. New reference. Whole numbers beyond 63 bits come as strings
- * of their digits. Returns a status. */
-int smg_jsonl_next(struct smg_jsonl *j, json_t **out);
-void smg_jsonl_end(struct smg_jsonl *j);
+/* Reads a text, which is modified: hands each line's object to read(context, object), blank lines passed over, until rows are
+ * full or a status is not SMG_OK. Whole numbers beyond 63 bits come as strings of their digits. Returns a status. */
+int smg_jsonl_each(struct smg_jsonl *j, const char *format, char *text, struct smg_trace_rows *rows,
+                   int (*read)(void *context, const json_t *object), void *context);
 
 /* "FILE:LINE: field 'NAME': expected WHAT, found VALUE". Returns SMG_ERR_PARSE. */
 int smg_jsonl_bad(const struct smg_jsonl *j, const char *field, const char *expected, const json_t *value);

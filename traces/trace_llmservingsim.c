@@ -91,8 +91,9 @@ static int read_session(struct reader *r, const json_t *calls, double start_s)
     return status;
 }
 
-static int read_object(struct reader *r, const json_t *object)
+static int read_object(void *context, const json_t *object)
 {
+    struct reader *r = context;
     const json_t *calls = json_object_get(object, "sub_requests"), *time = json_object_get(object, "arrival_time_ns");
     struct smg_trace_row row = {.line = r->json.line};
     int64_t ns;
@@ -112,18 +113,6 @@ static int read_object(struct reader *r, const json_t *object)
 int smg_trace_read_llmservingsim(char *text, struct smg_trace_rows *rows)
 {
     struct reader r = {.origin = SMG_TRACE_NO_ORIGIN};
-    json_t *object;
-    int status = SMG_OK;
 
-    smg_jsonl_begin(&r.json, "llmservingsim", text, rows);
-    while (status == SMG_OK && !smg_trace_rows_full(rows)) {
-        status = smg_jsonl_next(&r.json, &object);
-        if (status != SMG_OK || object == NULL) {
-            break;
-        }
-        status = read_object(&r, object);
-        json_decref(object);
-    }
-    smg_jsonl_end(&r.json);
-    return status;
+    return smg_jsonl_each(&r.json, "llmservingsim", text, rows, read_object, &r);
 }

@@ -153,8 +153,9 @@ static int read_tokens(const struct reader *r, const json_t *object, const char 
 }
 
 /* Writers with optional fields say null for hash ids that they do not have. */
-static int read_object(struct reader *r, const json_t *object)
+static int read_object(void *context, const json_t *object)
 {
+    struct reader *r = context;
     const json_t *ids = json_object_get(object, "hash_ids");
     struct smg_trace_row row = {.line = r->json.line};
     int status = read_time(r, object, &row.arrival_s);
@@ -174,19 +175,8 @@ static int read_object(struct reader *r, const json_t *object)
 int smg_trace_read_mooncake(char *text, struct smg_trace_rows *rows)
 {
     struct reader r = {.seen = {NULL, 0, 0, 0}};
-    json_t *object;
-    int status = SMG_OK;
+    int status = smg_jsonl_each(&r.json, "mooncake", text, rows, read_object, &r);
 
-    smg_jsonl_begin(&r.json, "mooncake", text, rows);
-    while (status == SMG_OK && !smg_trace_rows_full(rows)) {
-        status = smg_jsonl_next(&r.json, &object);
-        if (status != SMG_OK || object == NULL) {
-            break;
-        }
-        status = read_object(&r, object);
-        json_decref(object);
-    }
-    smg_jsonl_end(&r.json);
     free(r.seen.slot);
     return status;
 }
