@@ -92,7 +92,7 @@ void smg_command_help(const struct smg_command *c, FILE *f)
     for (size_t i = 0; (text = smg_example(c->name, i, &why)); i++)
         fprintf(f, "%s  # %s\n  smartgen %s\n", i ? "" : "\nExamples\n", why, text);
     if (strstr(c->usage, "SCENARIO"))
-        fprintf(f, "\nWithout a SCENARIO the default holds. Its keys: `smartgen list keys`.\n");
+        fprintf(f, "\nWithout a SCENARIO the default holds; - is standard input. Its keys: `smartgen list keys`.\n");
 }
 
 /* ---- The program ---- */

@@ -169,7 +169,7 @@ static void keys(void)
 
     section("SCENARIO");
     line("A scenario is a YAML file that names only what differs from the default; each key also works as --set KEY=VALUE. A dot "
-         "stands for nesting. Unknown keys are errors. Paths are looked up beside the scenario file first.");
+         "stands for nesting. Unknown keys are errors. - as SCENARIO is standard input. Paths are looked up beside the scenario file first.");
     for (size_t i = 0; i < n; i++)
         key(&k[i]);
 }

@@ -37,7 +37,7 @@ struct smg_run {
     const struct smg_run_stats *stats;
     const char *driver;          /* "sim" or "emu" */
     const char *engine;          /* "simgrid", "native", "tcp" ... */
-    const char *scenario_path;   /* NULL: defaults */
+    const char *scenario_path;   /* as given; "-": standard input, NULL: defaults */
 };
 
 /* Writes run.json, requests.csv, tokens.csv (records.tokens), decisions.csv (records.decisions; read from the events.bin and

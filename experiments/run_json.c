@@ -2,6 +2,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -31,6 +32,19 @@ static int add_digest(json_t *list, const char *what, const char *name, const ch
     return status;
 }
 
+/* A scenario that came through a pipe cannot be read again; what it said is in "scenario". */
+static int add_scenario(json_t *list, const char *path, struct smg_diag *diag)
+{
+    int standard_input = !strcmp(path, "-");
+    struct stat info;
+
+    if (!standard_input && (stat(path, &info) || S_ISREG(info.st_mode)))
+        return add_digest(list, "scenario", path, path, diag);
+    if (json_array_append_new(list, json_pack("{s:s, s:s}", "input", "scenario", "name", standard_input ? "<stdin>" : path)))
+        return smg_diag_set(diag, SMG_ERR_NOMEM, "run.json: out of memory");
+    return SMG_OK;
+}
+
 /* A built-in name or a path, as the readers resolve it. */
 static int add_resolved(json_t *list, const char *what, const char *kind, const char *noun, const char *name,
                         struct smg_diag *diag)
@@ -47,7 +61,7 @@ static int add_files(json_t *list, const struct smg_run *run, struct smg_diag *d
     int status = SMG_OK;
 
     if (run->scenario_path)
-        status = add_digest(list, "scenario", run->scenario_path, run->scenario_path, diag);
+        status = add_scenario(list, run->scenario_path, diag);
     if (!status && s->workload.kind == SMG_WORKLOAD_TRACE)
         status = add_digest(list, "workload.file", s->workload.file, s->workload.file, diag);
     if (!status && s->proactive.importance[0] && strcmp(s->proactive.importance, "auto"))

@@ -230,6 +230,24 @@ for name in memlock "open files" "huge pages" cpus; do
 done
 ok "doctor: $(wc -l <"$work/names") facts, also where nothing is, and as JSON"
 
+# ---- Standard input ----
+sed "s|\.\./\.\./|$top_srcdir/|g" "$small" >"$work/small.yaml"
+must "sim of a file" 0 sim "$work/small.yaml" --engine native -o "$work/of-file"
+must "sim of standard input" 0 sim - --engine native -o "$work/of-stdin" <"$work/small.yaml"
+must "sim of a pipe" 0 sim <(cat "$work/small.yaml") --engine native -o "$work/of-pipe"
+for folder in of-stdin of-pipe; do
+    for file in requests.csv tokens.csv events.bin actions.bin; do
+        same "a scenario that is no file" "$work/of-file/$file" "$work/$folder/$file"
+    done
+    replayed "a scenario that is no file" "$work/$folder"
+done
+[ "$(json_value "$work/of-stdin/run.json" name)" = "<stdin>" ] || fail "run.json does not name standard input" "$work/of-stdin/run.json"
+[ "$(grep -c fnv1a64 "$work/of-pipe/run.json")" -eq "$(($(grep -c fnv1a64 "$work/of-file/run.json") - 1))" ] ||
+    fail "run.json has a digest of a pipe" "$work/of-pipe/run.json"
+must "help of a command with a scenario" 0 plan --help
+grep -q -- '- is standard input' "$work/stdout" || fail "the help does not say what - is" "$work/stdout"
+ok "a scenario on standard input, and through a pipe: the records of the file"
+
 # ---- plan ----
 must "plan --json" 0 plan --json
 cp "$work/stdout" "$work/plan.json"

@@ -14,6 +14,9 @@
 #define SCENARIO_MAX_BYTES ((size_t)1 << 20)
 #define DEPTH_MAX          8
 
+/* What messages call standard input. */
+static const char stdin_name[] = "<stdin>";
+
 /* State of one walk over a YAML document. */
 struct walk {
     yaml_document_t *document;
@@ -294,7 +297,8 @@ static int load_file(const char *path, struct smg_scenario *s, struct smg_origin
 {
     size_t bytes;
     char *data;
-    int status = smg_file_read(path, SCENARIO_MAX_BYTES, &data, &bytes, diag);
+    int status = path == stdin_name ? smg_stream_read(stdin, path, SCENARIO_MAX_BYTES, &data, &bytes, diag)
+                                    : smg_file_read(path, SCENARIO_MAX_BYTES, &data, &bytes, diag);
 
     if (status != SMG_OK) {
         return status;
@@ -348,6 +352,9 @@ int smg_scenario_load_origins(const char *path, const char *const *sets, size_t 
     int status = SMG_OK;
     size_t i;
 
+    if (path != NULL && strcmp(path, "-") == 0) {
+        path = stdin_name;
+    }
     if (origins != NULL) {
         memset(origins, 0, sizeof(*origins));
         origins->file = path;

@@ -202,16 +202,6 @@ json_t *smg_key_json(const struct smg_key *k, const struct smg_scenario *s)
     return json_boolean(index);
 }
 
-static void join_names(const char *const *names, char *text, size_t text_bytes)
-{
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (; *names != NULL && used < text_bytes; names++) {
-        used += (size_t)snprintf(text + used, text_bytes - used, "%s%s", used > 0 ? ", " : "", *names);
-    }
-}
-
 static void range_text(const struct smg_key *k, char *text, size_t text_bytes)
 {
     if (k->kind == SMG_KEY_U64 && k->hi >= 0x1p64) {
@@ -245,7 +235,7 @@ void smg_key_expected(const struct smg_key *k, char *text, size_t text_bytes)
         break;
     }
     if (choices(k) != NULL) {
-        join_names(choices(k), part, sizeof(part));
+        smg_text_join(choices(k), part, sizeof(part));
         snprintf(text, text_bytes, "one of %s", part);
     } else {
         snprintf(text, text_bytes, "a text of at most %zu bytes", k->bytes - 1);

@@ -106,26 +106,33 @@ static char lower(char c)
     return (c >= 'A' && c <= 'Z') ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Levenshtein distance, case ignored; one row of the usual matrix is kept. */
+/* Letters to change, add, drop or swap with their neighbour (optimal string alignment), case ignored; of the usual matrix three rows
+ * are kept. */
 static size_t edit_distance(const char *a, const char *b)
 {
-    size_t row[WORD_MAX + 1], n = strlen(b), i, j, diagonal, above, best;
+    size_t rows[3][WORD_MAX + 1], *before = rows[0], *above = rows[1], *row = rows[2], *spare, n = strlen(b), i, j, best;
 
     for (j = 0; j <= n; j++) {
-        row[j] = j;
+        above[j] = j;
     }
     for (i = 1; a[i - 1] != '\0'; i++) {
-        diagonal = row[0];
         row[0] = i;
         for (j = 1; j <= n; j++) {
-            above = row[j];
-            best = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
-            best = above + 1 < best ? above + 1 : best;
-            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = above;
+            best = above[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
+            best = above[j] + 1 < best ? above[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]) &&
+                before[j - 2] + 1 < best) {
+                best = before[j - 2] + 1;
+            }
+            row[j] = best;
         }
+        spare = before;
+        before = above;
+        above = row;
+        row = spare;
     }
-    return row[n];
+    return above[n];
 }
 
 const char *smg_nearest(const char *word, const char *const *names)
@@ -158,7 +165,17 @@ void smg_text_hint(const char *word, const char *const *names, char *hint, size_
     }
 }
 
-static int read_stream(FILE *f, const char *path, size_t max_bytes, char **data_out, size_t *bytes_out, struct smg_diag *diag)
+void smg_text_join(const char *const *names, char *text, size_t text_bytes)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (; *names != NULL && used < text_bytes; names++) {
+        used += (size_t)snprintf(text + used, text_bytes - used, "%s%s", used > 0 ? ", " : "", *names);
+    }
+}
+
+int smg_stream_read(FILE *f, const char *name, size_t max_bytes, char **data_out, size_t *bytes_out, struct smg_diag *diag)
 {
     size_t bytes = 0, cap = 0, got;
     char *data = NULL, *grown;
@@ -169,7 +186,7 @@ static int read_stream(FILE *f, const char *path, size_t max_bytes, char **data_
             grown = realloc(data, cap);
             if (grown == NULL) {
                 free(data);
-                return smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", path);
+                return smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", name);
             }
             data = grown;
         }
@@ -178,8 +195,8 @@ static int read_stream(FILE *f, const char *path, size_t max_bytes, char **data_
     } while (got > 0 && bytes <= max_bytes);
     if (ferror(f) || bytes > max_bytes) {
         free(data);
-        return ferror(f) ? smg_diag_set(diag, SMG_ERR_IO, "%s: cannot read: %s", path, strerror(errno))
-                         : smg_diag_set(diag, SMG_ERR_RANGE, "%s: larger than %zu bytes", path, max_bytes);
+        return ferror(f) ? smg_diag_set(diag, SMG_ERR_IO, "%s: cannot read: %s", name, strerror(errno))
+                         : smg_diag_set(diag, SMG_ERR_RANGE, "%s: larger than %zu bytes", name, max_bytes);
     }
     data[bytes] = '\0';
     /* To size, so that tools that watch memory see a read behind the end. */
@@ -203,7 +220,7 @@ int smg_file_read(const char *path, size_t max_bytes, char **data_out, size_t *b
         fclose(f);
         return smg_diag_set(diag, SMG_ERR_IO, "%s: expected a file, found a device", path);
     }
-    status = read_stream(f, path, max_bytes, data_out, bytes_out, diag);
+    status = smg_stream_read(f, path, max_bytes, data_out, bytes_out, diag);
     fclose(f);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/status.h"
 
@@ -22,8 +23,13 @@ int smg_text_is_utf8(const char *text);
 /* "; did you mean 'x'?" for the nearest of names, "" when nothing is near. */
 void smg_text_hint(const char *word, const char *const *names, char *hint, size_t hint_bytes);
 
+/* "a, b, c", cut off where the room ends. */
+void smg_text_join(const char *const *names, char *text, size_t text_bytes);
+
 /* Reads a whole file of at most max_bytes; data[bytes] is followed by a 0 byte and is the caller's to free. */
 int smg_file_read(const char *path, size_t max_bytes, char **data_out, size_t *bytes_out, struct smg_diag *diag);
+/* The same for a stream, from where it stands; name is for messages. */
+int smg_stream_read(FILE *f, const char *name, size_t max_bytes, char **data_out, size_t *bytes_out, struct smg_diag *diag);
 /* Reads a file that holds one JSON object; duplicate keys are refused. New reference. */
 int smg_file_json(const char *path, json_t **out, struct smg_diag *diag);
 
