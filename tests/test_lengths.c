@@ -236,6 +236,8 @@ static void test_bad_files(void **state)
     } bad[] = {
         {"a,b\n1,2\n",
          ":1: expected columns of lengths (prompt_tokens and output_tokens, or those of a trace format), found 'a,b'"},
+        {"prompt_tokens|output_tokens\n1|2\n",
+         ":1: expected columns separated by ',', found 'prompt_tokens|output_tokens', separated by '|'"},
         {"prompt_tokens,output_tokens\n1,x\n",
          ":2: field 'output_tokens': expected a whole number of tokens in [0, 16000000], found 'x'"},
         {"prompt_tokens,output_tokens\n0,5\n", ": expected a row with prompt and output tokens, found none in 1 rows"},

@@ -48,7 +48,7 @@ static void test_time_stamps(void **state)
     (void)state;
     write_file(FILE_NAME, "TIMESTAMP,ContextTokens,GeneratedTokens\n"
                           "2024-02-28 23:59:59+00:00,1,1\n2024-02-28 23:59:60.25Z,2,1\n"
-                          "2024-02-29 23:59:59.000000+00:00,3,1\n2024-03-01 00:00:00.5,4,1\n");
+                          "2024-02-29T23:59:59.000000+00:00,3,1\n2024-03-01T00:00:00.5,4,1\n");
     l = load(FILE_NAME, SMG_TRACE_AZURE);
     remove(FILE_NAME);
     assert_int_equal(l.n, 4);
@@ -223,7 +223,7 @@ static void test_refusals(void **state)
     refused(FILE_NAME, SMG_TRACE_CSV, "\xEF\xBB\xBF\r\n", ":1: expected a request trace, found an empty file");
     refused(FILE_NAME, SMG_TRACE_CSV, csv, ": expected a request with prompt and output tokens, found none in 0 rows");
     refused(FILE_NAME, SMG_TRACE_CSV, "arrival,prompt_tokens\n1,2\n",
-            ":1: field 'arrival_s': expected a column of that name, found 'arrival,prompt_tokens'; did you mean 'arrival'?");
+            ":1: field 'arrival_s': expected a column of that name, found 'arrival,prompt_tokens'; rename column 'arrival' if it is that");
     snprintf(text, sizeof(text), "%s1,2,3\nx,2,3\n", csv);
     refused(FILE_NAME, SMG_TRACE_CSV, text, ":3: field 'arrival_s': expected a number of seconds, found 'x'");
     snprintf(text, sizeof(text), "%s1,2,3\nnan,2,3\n", csv);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "traces/scenario.h"
 #include "traces/text.h"
 #include "traces/trace_cells.h"
 #include "traces/trace_columns.h"
@@ -89,18 +90,66 @@ static void join(char *const cell[], size_t n, char *text, size_t text_bytes)
     }
 }
 
+/* A header that is one cell, cut at ',', and has what else separates columns: says so. */
+static int other_separator(const struct smg_trace_rows *rows, uint32_t line, char *const cell[], size_t n)
+{
+    static const struct {
+        char separator;
+        const char *name;
+    } known[] = {{';', "';'"}, {'\t', "tabs"}, {'|', "'|'"}};
+    size_t i;
+
+    for (i = 0; n == 1 && i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strchr(cell[0], known[i].separator) != NULL) {
+            return smg_diag_set(rows->diag, SMG_ERR_PARSE,
+                                "%s:%u: expected columns separated by ',', found '%.120s', separated by %s", rows->path, line,
+                                cell[0], known[i].name);
+        }
+    }
+    return SMG_OK;
+}
+
+static int is_needed(const struct layout *l, const char *name)
+{
+    int i;
+
+    for (i = 0; i < COLUMNS && (l->column[i] == NULL || strcmp(l->column[i], name) != 0); i++) {
+    }
+    return i < COLUMNS;
+}
+
+/* The column that may be the one under another name: not one that is needed itself. */
+static void hint_column(const struct table *t, const char *name, char *const cell[], size_t n, char *hint, size_t hint_bytes)
+{
+    const char *names[SMG_CELLS_MAX + 1], *near;
+    size_t i, others = 0;
+
+    smg_trace_hint(t->rows, t->layout->format, hint, hint_bytes);
+    if (hint[0] != '\0') {
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if (!is_needed(t->layout, cell[i])) {
+            names[others++] = cell[i];
+        }
+    }
+    names[others] = NULL;
+    near = smg_nearest(name, names);
+    if (near != NULL) {
+        snprintf(hint, hint_bytes, "; rename column '%.60s' if it is that", near);
+    }
+}
+
 static int missing_column(const struct table *t, const char *name, char *const cell[], size_t n)
 {
-    const char *names[SMG_CELLS_MAX + 1];
     char header[121], hint[200];
+    int status = other_separator(t->rows, t->cells.line, cell, n);
 
-    join(cell, n, header, sizeof(header));
-    smg_trace_hint(t->rows, t->layout->format, hint, sizeof(hint));
-    if (hint[0] == '\0') {
-        memcpy(names, cell, n * sizeof(names[0]));
-        names[n] = NULL;
-        smg_text_hint(name, names, hint, sizeof(hint));
+    if (status != SMG_OK) {
+        return status;
     }
+    join(cell, n, header, sizeof(header));
+    hint_column(t, name, cell, n, hint, sizeof(hint));
     return smg_diag_set(t->rows->diag, SMG_ERR_PARSE, "%s:%u: field '%s': expected a column of that name, found '%s'%s",
                         t->rows->path, t->cells.line, name, header, hint);
 }
@@ -263,6 +312,10 @@ int smg_trace_read_lengths(char *text, struct smg_trace_rows *rows)
     for (i = 0; i < LAYOUTS && !has_columns(&layouts[i], PROMPT, cell, n); i++) {
     }
     if (i == LAYOUTS) {
+        status = other_separator(rows, t.cells.line, cell, n);
+        if (status != SMG_OK) {
+            return status;
+        }
         join(cell, n, header, sizeof(header));
         return smg_diag_set(
             rows->diag, SMG_ERR_PARSE,

@@ -42,7 +42,8 @@ static int64_t days_of(int64_t year, int month, int day)
     return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
-/* Reads exactly n digits at *cursor and the separator after them (0: none). -1: something else is there. */
+/* Reads exactly n digits at *cursor and the separator after them (0: none; a blank: or T, as in ISO 8601). -1: something else is
+ * there. */
 static int digits(const char **cursor, int n, char separator)
 {
     int value = 0;
@@ -54,7 +55,7 @@ static int digits(const char **cursor, int n, char separator)
         value = 10 * value + (**cursor - '0');
     }
     if (separator != '\0') {
-        if (**cursor != separator) {
+        if (**cursor != separator && !(separator == ' ' && **cursor == 'T')) {
             return -1;
         }
         (*cursor)++;
