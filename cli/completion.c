@@ -7,17 +7,12 @@
 
 int smg_cmd_completion(const struct smg_args *a)
 {
-    const char *shells[SMG_WORDS_MAX], *near;
-
     if (!strcmp(a->operand[0], "bash")) {
         smg_completion_bash(stdout);
     } else if (!strcmp(a->operand[0], "zsh")) {
         smg_completion_zsh(stdout);
     } else {
-        smg_words("SHELL", shells);
-        near = smg_nearest(a->operand[0], shells);
-        fprintf(stderr, "smartgen completion: unknown shell '%s'%s%s%s; expected bash or zsh\n", a->operand[0],
-                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        fprintf(stderr, "smartgen completion: unknown shell '%s'; there is a script for bash and one for zsh\n", a->operand[0]);
         return SMG_EXIT_USAGE;
     }
     return fflush(stdout) || ferror(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;

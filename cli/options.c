@@ -67,12 +67,15 @@ static int bad(const struct smg_command *c, const char *what, const char *word)
 static int bad_option(const struct smg_command *c, const char *word)
 {
     const char *names[SMG_WORDS_MAX] = {NULL}, *near;
+    char bare[64]; /* without dashes and value */
     size_t n = 0;
 
     for (const struct smg_option *o = smg_options; o->name && n + 1 < SMG_WORDS_MAX; o++)
         if (smg_command_takes(c, o))
             names[n++] = o->name;
-    near = smg_nearest(word, names);
+    snprintf(bare, sizeof bare, "%s", word + strspn(word, "-"));
+    bare[strcspn(bare, "=")] = '\0';
+    near = smg_nearest(bare, names);
     if (!near)
         return bad(c, "unknown option", word);
     fprintf(stderr, "smartgen %s: unknown option '%s'; did you mean '--%s'?\n", c->name, word, near);

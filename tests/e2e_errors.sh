@@ -73,6 +73,10 @@ yaml sequence "- seed"
 refused "a file that is a list" sequence.yaml -- sim "$work/sequence.yaml" OUT
 refused "missing scenario file" missing.yaml "No such file" -- sim "$work/missing.yaml" OUT
 refused "a folder as scenario file" "$place" -- sim "$place" OUT
+refused "standard input" "<stdin>:2:1: key 'prefil': unknown key" -- sim - OUT <<<$'seed: 3\nprefil: 3'
+refused "standard input that is empty" "<stdin>: empty: expected a mapping of keys" -- sim - OUT </dev/null
+refused "standard input without an end" "<stdin>: larger than 1048576 bytes" -- plan - </dev/zero
+refused "origin on standard input" "<stdin>:1:16: key 'prefill.gpu': unknown GPU" -- emu - OUT <<<'prefill: {gpu: l2O}'
 head -c 300 /dev/zero >"$work/zero.yaml"
 refused "a file of zeros" zero.yaml -- sim "$work/zero.yaml" OUT
 
@@ -116,8 +120,11 @@ refused "origin in --set" -- sim "$work/gpu.yaml" --set prefill.gpu=l2l OUT
 origins "--set prefill.gpu=l2l: key 'prefill.gpu': unknown GPU 'l2l'; did you mean 'l20'?"
 refused "origin of a key that is named by the reader" -- plan --set workload.lengths=azure
 says "origin of a key that is named by the reader" "smartgen: --set workload.lengths=azure: key 'workload.lengths': expected mean, "
-refused "no origin" -- sim --set workload.kind=trace OUT
-origins "key 'workload.file': workload.kind trace needs a file"
+refused "origin of the key that asks for another" -- sim --set workload.kind=trace OUT
+origins "--set workload.kind=trace: key 'workload.kind': trace needs a file, given by key 'workload.file'"
+yaml trace "workload:" "  kind: trace"
+refused "the same in a file" -- plan "$work/trace.yaml"
+origins "$work/trace.yaml:2:9: key 'workload.kind': trace needs a file, given by key 'workload.file'"
 refused "origin of what only the emulation refuses" -- emu "$small" --set detail=iteration OUT
 origins "--set detail=iteration: key 'detail': the emulation works layer by layer, set detail: layer"
 refused "emu with expected counts" -- emu "$small" --set selection.source=layer OUT
@@ -193,6 +200,14 @@ refused "option without its value" --engine -- sim "$small" OUT --engine
 refused "value for a flag" --timeline -- sim "$small" --timeline=yes OUT
 refused "two scenarios" -- sim "$small" "$small" OUT
 refused "no operand" -- replay
+refused "letters swapped" "did you mean 'sim'?" -- smi
+refused "letters swapped, help" "did you mean 'sim'?" -- help smi
+refused "letters swapped in a value" "did you mean 'csv'?" -- sim --set workload.format=cvs OUT
+refused "a short option, misspelt" "did you mean '--set'?" -- sim --sett seed=3 OUT
+refused "a misspelt option with its value" "did you mean '--set'?" -- sim --sett=seed=3 OUT
+refused "a ranking that is near none" "expected one of profile, sequential, random, streamingllm, optimal, found 'xyzzy'" -- \
+    sim --set proactive.ranking=xyzzy OUT
+refused "a shell without completion" "unknown shell 'fish'; there is a script for bash and one for zsh" -- completion fish
 refused "unknown kind" "did you mean 'models'?" -- list model
 refused "unknown kind, nothing near" "list --help" -- list xyzzy
 refused "unknown figure" fig99 -- figures fig99 -o "$place/out"

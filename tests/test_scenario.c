@@ -436,11 +436,14 @@ static void test_bad_json(void **state)
 
 static void test_nearest(void **state)
 {
-    static const char *const names[] = {"infinigen", "hata", "quest", NULL};
+    static const char *const names[] = {"infinigen", "hata", "quest", NULL}, *const swapped[] = {"csv", "sim", NULL};
 
     (void)state;
     assert_string_equal(smg_nearest("infinigen2", names), "infinigen");
     assert_string_equal(smg_nearest("HATA", names), "hata");
+    assert_string_equal(smg_nearest("smi", swapped), "sim");
+    assert_string_equal(smg_nearest("cvs", swapped), "csv");
+    assert_null(smg_nearest("mis", swapped));
     assert_null(smg_nearest("zzzz", names));
     assert_null(smg_nearest("", names));
 }

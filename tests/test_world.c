@@ -154,7 +154,8 @@ static void test_refusals(void **state)
         {{"selection.file=/", "selection.source=entry"}, "key 'selection.file': /: cannot open: Is a directory", SMG_ERR_IO},
         {{"proactive.importance=/"}, "key 'proactive.importance': /: cannot read: Is a directory", SMG_ERR_IO},
         {{"proactive.ranking=profle"},
-         "key 'proactive.ranking': no ranking is called 'profle'; did you mean 'profile'?",
+         "key 'proactive.ranking': expected one of profile, sequential, random, streamingllm, optimal, found 'profle'; did you mean "
+         "'profile'?",
          SMG_ERR_NOT_FOUND},
         {{"prefill.tp=3"}, "key 'prefill.tp': 3 must divide prefill.gpus_per_node, which is 2", SMG_ERR_INVALID},
         {{"prefill.nodes=40000"},
@@ -167,7 +168,7 @@ static void test_refusals(void **state)
         {{"decode.gpu=xyzzy"}, "key 'decode.gpu': unknown GPU 'xyzzy'; `smartgen list gpus` names them", SMG_ERR_NOT_FOUND},
         {{"network.nic=/"}, "key 'network.nic': /: is a folder, expected a file that describes a NIC", SMG_ERR_IO},
         {{"workload.dataset=lc"}, "key 'workload.dataset': unknown data set 'lc'; did you mean 'lcc'?", SMG_ERR_NOT_FOUND},
-        {{"workload.kind=trace"}, "key 'workload.file': workload.kind trace needs a file", SMG_ERR_INVALID},
+        {{"workload.kind=trace"}, "key 'workload.kind': trace needs a file, given by key 'workload.file'", SMG_ERR_INVALID},
         {{"workload.kind=trace", "workload.file=no.csv"},
          "key 'workload.file': no.csv: cannot open: No such file or directory",
          SMG_ERR_IO},

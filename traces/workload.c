@@ -15,7 +15,7 @@ static int needs_file(const struct smg_scenario *s, struct smg_diag *diag)
 {
     return s->workload.file[0] != '\0'
                ? SMG_OK
-               : smg_diag_set(diag, SMG_ERR_INVALID, "key 'workload.file': workload.kind trace needs a file");
+               : smg_diag_set(diag, SMG_ERR_INVALID, "key 'workload.kind': trace needs a file, given by key 'workload.file'");
 }
 
 static int draws_lengths(const struct smg_scenario *s)

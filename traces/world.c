@@ -57,7 +57,7 @@ static size_t add_names(const char **names, size_t n, size_t cap, const struct s
 static int check_ranking(const struct smg_world *w, struct smg_diag *diag)
 {
     const char *wanted = w->scenario.proactive.ranking, *names[64];
-    char hint[160];
+    char known[200], hint[160];
     size_t n;
 
     if (smg_world_ranking(w, wanted) != NULL) {
@@ -66,7 +66,9 @@ static int check_ranking(const struct smg_world *w, struct smg_diag *diag)
     n = add_names(names, 0, sizeof(names) / sizeof(names[0]), w->plugin != NULL ? w->plugin->rankings : NULL);
     add_names(names, n, sizeof(names) / sizeof(names[0]), smg_rank_types);
     smg_text_hint(wanted, names, hint, sizeof(hint));
-    return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "key 'proactive.ranking': no ranking is called '%.60s'%s", wanted, hint);
+    smg_text_join(names, known, sizeof(known));
+    return smg_diag_set(diag, SMG_ERR_NOT_FOUND, "key 'proactive.ranking': expected one of %s, found '%.60s'%s", known, wanted,
+                        hint);
 }
 
 /* A plug-in's scheme may name a ranking of its own. */
