@@ -1,8 +1,10 @@
 /* smartgen emu: run on the transfer engine, write the record folder, say what came out. */
 #include "config.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -14,6 +16,12 @@
 #include "traces/scenario.h"
 #include "traces/world.h"
 
+/* Why a log or a timeline could not be written: what the first process met that met something. */
+struct unwritten {
+    atomic_flag taken;
+    struct smg_diag diag;
+};
+
 /* What the processes of an emulation share by fork; each has its own copy. */
 struct emu_run {
     struct smg_run_folder folder;
@@ -23,7 +31,15 @@ struct emu_run {
     struct smg_progress progress; /* of the router */
     const struct smg_args *args;
     const struct smg_world *world;
+    struct unwritten *unwritten;  /* shared by all processes, NULL: no folder */
 };
+
+static int report(const struct emu_run *rec, int status, const struct smg_diag *diag)
+{
+    if (status && rec->unwritten && !atomic_flag_test_and_set(&rec->unwritten->taken))
+        rec->unwritten->diag = *diag;
+    return status;
+}
 
 /* The part of the timeline that the process of an instance writes. */
 static int part_of(const struct emu_run *rec, unsigned instance, char path[SMG_PATH_MAX])
@@ -38,7 +54,7 @@ static int part_of(const struct emu_run *rec, unsigned instance, char path[SMG_P
 static int observe(void *arg, uint16_t instance, struct smg_observer *out)
 {
     struct emu_run *rec = arg;
-    struct smg_diag diag;
+    struct smg_diag diag = {""};
     char suffix[16], path[SMG_PATH_MAX];
     int status = SMG_OK;
 
@@ -50,6 +66,7 @@ static int observe(void *arg, uint16_t instance, struct smg_observer *out)
         if (!status)
             status = smg_timeline_create_part(path, &rec->folder.timeline, &diag);
     }
+    report(rec, status, &diag);
     if (!status && (rec->folder.logging || rec->tracing))
         status = smg_recorder_observer(rec->folder.logging ? &rec->folder.log : NULL, rec->folder.timeline, &rec->inner);
     if (!status)
@@ -62,14 +79,14 @@ static int observe(void *arg, uint16_t instance, struct smg_observer *out)
 static int observed(void *arg, uint16_t instance, struct smg_observer *observer)
 {
     struct emu_run *rec = arg;
-    struct smg_diag diag;
+    struct smg_diag diag = {""};
     int status = SMG_OK, closed = SMG_OK;
 
     (void)instance;
     if (observer->arg && rec->folder.logging)
-        status = smg_log_close(&rec->folder.log, &diag);
+        status = report(rec, smg_run_folder_close_log(&rec->folder, &rec->folder.log, &diag), &diag);
     if (rec->folder.timeline)
-        closed = smg_timeline_close(rec->folder.timeline, &diag);
+        closed = report(rec, smg_timeline_close(rec->folder.timeline, &diag), &diag);
     rec->folder.timeline = NULL;
     smg_recorder_observer_free(&rec->inner);
     return status ? status : closed;
@@ -95,6 +112,7 @@ static int join_timeline(struct emu_run *rec, uint32_t instances, struct smg_dia
 static int join_logs(struct emu_run *rec, uint32_t instances, struct smg_diag *diag)
 {
     struct smg_log_writer all;
+    struct smg_diag unused;
     char suffix[16], events[SMG_PATH_MAX], actions[SMG_PATH_MAX];
     int status = smg_run_folder_open_logs(&rec->folder, "", diag), closed;
 
@@ -107,7 +125,7 @@ static int join_logs(struct emu_run *rec, uint32_t instances, struct smg_diag *d
         if (!status)
             status = smg_log_append(&all, events, actions, diag);
     }
-    closed = smg_log_close(&all, diag);
+    closed = smg_run_folder_close_log(&rec->folder, &all, status ? &unused : diag);
     for (uint32_t i = 0; i < instances; i++) {
         snprintf(suffix, sizeof suffix, ".%u", i);
         smg_run_folder_remove_logs(&rec->folder, suffix);
@@ -150,6 +168,17 @@ static int take_timeline(struct emu_run *rec, int failed, uint32_t instances, st
     return failed;
 }
 
+/* NULL: not wanted, or no memory; then a message lacks its reason. */
+static struct unwritten *share_unwritten(int wanted)
+{
+    void *at = wanted ? mmap(NULL, sizeof(struct unwritten), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+    struct unwritten *u = at == MAP_FAILED ? NULL : at;
+
+    if (u)
+        atomic_flag_clear(&u->taken);
+    return u;
+}
+
 static int emulate(const struct smg_args *a, struct smg_world *w)
 {
     struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s};
@@ -168,6 +197,7 @@ static int emulate(const struct smg_args *a, struct smg_world *w)
         return smg_outcome_refuse(&rec.folder, status, &diag);
     logs = rec.folder.logging = rec.folder.active && smg_run_folder_wants_log(&w->scenario);
     rec.tracing = rec.folder.active && w->scenario.records.timeline;
+    rec.unwritten = share_unwritten(rec.folder.active);
     config.observe = observe;
     config.observed = observed;
     config.arg = &rec;
@@ -185,7 +215,11 @@ static int emulate(const struct smg_args *a, struct smg_world *w)
         run.records = &records;
         run.stats = &stats;
     }
+    if (status == SMG_ERR_IO && rec.unwritten && rec.unwritten->diag.text[0])
+        diag = rec.unwritten->diag;
     code = smg_outcome_finish(&rec.folder, &run, a, status, &diag);
+    if (rec.unwritten)
+        munmap(rec.unwritten, sizeof *rec.unwritten);
     smg_records_free(&records);
     smg_run_stats_free(&stats);
     return code;

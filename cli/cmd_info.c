@@ -82,7 +82,7 @@ int smg_cmd_list(const struct smg_args *a)
             kinds[i].print();
         else
             code = list_files(kinds[i].kind);
-        return fflush(stdout) ? SMG_EXIT_FAILED : code;
+        return code;
     }
     near = smg_nearest(a->operand[0], smg_list_kinds());
     fprintf(stderr, "smartgen list: unknown kind '%s'; %s%s%s\n", a->operand[0],

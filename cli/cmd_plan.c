@@ -210,5 +210,5 @@ int smg_cmd_plan(const struct smg_args *a)
     else
         print_table(&w, &p);
     smg_world_free(&w);
-    return fflush(stdout) && !code ? SMG_EXIT_FAILED : code;
+    return code;
 }

@@ -30,11 +30,6 @@ static int usage(const char *what)
     return SMG_EXIT_USAGE;
 }
 
-static int flushed(void)
-{
-    return fflush(stdout) || ferror(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
-}
-
 static int load(const char *path, struct profile *p)
 {
     struct smg_diag diag = {""};
@@ -61,7 +56,7 @@ static int store(const struct smg_args *a, const struct profile *p)
     if (!a->quiet)
         printf("%s: %u groups of %u layers of %u blocks%s\n", a->output, p->im->groups, p->im->layers, p->im->blocks,
                p->im->synthetic ? ", synthetic" : "");
-    return flushed();
+    return SMG_EXIT_OK;
 }
 
 /* ---- Making ---- */
@@ -135,7 +130,7 @@ static int record(const struct smg_args *a)
         printf("%s: %u decode steps of %u requests%s\n", a->record, steps, a->requests ? a->requests : w.n_requests,
                w.synthetic_selection ? ", synthetic" : "");
     smg_world_free(&w);
-    return status ? unwritten(status, &diag) : flushed();
+    return status ? unwritten(status, &diag) : SMG_EXIT_OK;
 }
 
 static int merge(const struct smg_args *a)
@@ -230,7 +225,7 @@ static int inspect(const struct smg_args *a)
     if (p.im->overlap_steps)
         print_overlap(p.im);
     smg_importance_destroy(p.im);
-    return flushed();
+    return SMG_EXIT_OK;
 }
 
 /* What the generator that made the file shows by itself; none for a captured one. */
@@ -283,7 +278,7 @@ static int check(const struct smg_args *a)
         status = found ? smg_cli_fail(found, NULL) : print_facts(fact);
     }
     smg_importance_destroy(p.im);
-    return status ? status : flushed();
+    return status;
 }
 
 /* ---- Heat map: frequency by layer and relative position ---- */
@@ -351,7 +346,7 @@ static int heatmap(const struct smg_args *a)
                    p.im->layers - SMG_DENSE_LAYERS, POSITIONS);
     }
     smg_importance_destroy(p.im);
-    return code ? code : flushed();
+    return code;
 }
 
 int smg_cmd_profile(const struct smg_args *a)

@@ -119,5 +119,5 @@ int smg_cmd_help(const struct smg_args *a)
         smg_command_help(c, stdout);
     else
         smg_help(stdout);
-    return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+    return SMG_EXIT_OK;
 }

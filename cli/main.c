@@ -1,8 +1,10 @@
 /* smartgen: finds the command and runs it. */
 #include "config.h"
 
+#include <errno.h>
 #include <gsl/gsl_errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "traces/scenario.h"
@@ -75,11 +77,26 @@ static void print_version(void)
 #endif
 }
 
+/* Standard output takes all of it, or the program says why not. Nothing else flushes it: the reason comes once. */
+static int finish(int code)
+{
+    int lost = ferror(stdout), error = 0;
+
+    if (fflush(stdout))
+        error = errno;
+    else if (lost && write(STDOUT_FILENO, "\n", 1) < 0) /* it failed before, and the reason is gone: ask again */
+        error = errno;
+    if (!lost && !error)
+        return code;
+    fprintf(stderr, "smartgen: standard output cannot be written%s%s\n", error ? ": " : "", error ? strerror(error) : "");
+    return code ? code : SMG_EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     const struct smg_command *c;
     struct smg_args args;
-    int wants_help = 0, code;
+    int wants_help = 0;
 
     gsl_set_error_handler_off(); /* GSL's default is to abort */
     if (argc < 2) {
@@ -88,11 +105,11 @@ int main(int argc, char **argv)
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         smg_help(stdout);
-        return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+        return finish(SMG_EXIT_OK);
     }
     if (!strcmp(argv[1], "--version")) {
         print_version();
-        return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+        return finish(SMG_EXIT_OK);
     }
     c = smg_command_find(argv[1]);
     if (!c)
@@ -101,12 +118,7 @@ int main(int argc, char **argv)
         return SMG_EXIT_USAGE;
     if (wants_help) {
         smg_command_help(c, stdout);
-        return fflush(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+        return finish(SMG_EXIT_OK);
     }
-    code = c->run(&args);
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "smartgen: standard output cannot be written\n");
-        return code ? code : SMG_EXIT_FAILED;
-    }
-    return code;
+    return finish(c->run(&args));
 }

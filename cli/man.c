@@ -241,5 +241,5 @@ int smg_cmd_man(const struct smg_args *a)
     environment();
     files();
     examples();
-    return fflush(stdout) || ferror(stdout) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+    return SMG_EXIT_OK;
 }

@@ -1,6 +1,5 @@
 #include "cli/outcome.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,32 +78,35 @@ static void print_outcome(const struct smg_run *run, const char *output)
 
 int smg_outcome_refuse(struct smg_run_folder *rec, int status, const struct smg_diag *diag)
 {
-    int begun = rec->active, code = smg_cli_fail(status, diag);
+    struct smg_diag explained = *diag;
+    int begun = rec->active, code;
 
+    smg_outdir_explain(&rec->dir, &explained);
+    code = smg_cli_fail(status, &explained);
     smg_run_folder_abort(rec);
     return begun ? SMG_EXIT_FAILED : code;
 }
 
-/* A log that cannot be written ends the run: the disk is full, most likely. Everything else says itself what it is. */
-static int run_failed(const struct smg_run_folder *rec, int status, int error, const struct smg_diag *run_diag)
+/* A log that cannot be written ends the run: the disk is full, most likely. Why, closing it has said. Everything else says itself
+ * what it is. */
+static int run_failed(int status, const struct smg_diag *run_diag, int written, const struct smg_diag *write_diag)
 {
-    struct smg_diag diag = *run_diag;
-
-    if (status == SMG_ERR_IO && rec->dir.path[0])
-        snprintf(diag.text, sizeof diag.text, "%.400s: the event log cannot be written: %s", rec->dir.path, strerror(error));
-    return smg_cli_fail(status == SMG_ERR_IO ? SMG_ERR_LOST : status, &diag);
+    if (status != SMG_ERR_IO)
+        return smg_cli_fail(status, run_diag);
+    return smg_cli_fail(SMG_ERR_LOST, written == SMG_ERR_IO ? write_diag : run_diag);
 }
 
 int smg_outcome_finish(struct smg_run_folder *rec, const struct smg_run *run, const struct smg_args *a, int status,
                        const struct smg_diag *run_diag)
 {
-    struct smg_diag diag = {""};
-    int error = errno; /* of a log that could not be written */
+    struct smg_diag diag = {""}, failure = *run_diag;
     int written = run->records ? smg_run_folder_commit(rec, run, &diag) : SMG_OK;
 
+    smg_outdir_explain(&rec->dir, &diag);
+    smg_outdir_explain(&rec->dir, &failure);
     smg_run_folder_abort(rec);
     if (status)
-        return run_failed(rec, status, error, run_diag);
+        return run_failed(status, &failure, written, &diag);
     if (written) {
         smg_cli_fail(written, &diag);
         return SMG_EXIT_FAILED; /* the input was good */

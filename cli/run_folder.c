@@ -29,6 +29,16 @@ int smg_run_folder_open_logs(struct smg_run_folder *rec, const char *suffix, str
     return status ? status : smg_log_create(events, actions, &rec->log, diag);
 }
 
+int smg_run_folder_close_log(const struct smg_run_folder *rec, struct smg_log_writer *log, struct smg_diag *diag)
+{
+    struct smg_diag why = {""};
+    int status = smg_log_close(log, &why);
+
+    if (status)
+        snprintf(diag->text, sizeof diag->text, "%.350s: %.150s", rec->dir.path, why.text);
+    return status;
+}
+
 int smg_run_folder_wants_log(const struct smg_scenario *s)
 {
     return s->records.events || s->records.decisions;
@@ -78,7 +88,7 @@ int smg_run_folder_commit(struct smg_run_folder *rec, const struct smg_run *run,
     int status = SMG_OK, law;
 
     if (rec->logging)
-        status = smg_log_close(&rec->log, diag);
+        status = smg_run_folder_close_log(rec, &rec->log, diag);
     rec->logging = 0;
     if (rec->timeline) {
         int closed = smg_timeline_close(rec->timeline, status ? &unused : diag);

@@ -26,6 +26,8 @@ int smg_run_folder_log_paths(const struct smg_run_folder *rec, const char *suffi
                              char actions[SMG_PATH_MAX]);
 /* The logs of one process; suffix: "" or ".<instance>". */
 int smg_run_folder_open_logs(struct smg_run_folder *rec, const char *suffix, struct smg_diag *diag);
+/* Closes a pair of logs of the folder; diag says of which folder, and why. */
+int smg_run_folder_close_log(const struct smg_run_folder *rec, struct smg_log_writer *log, struct smg_diag *diag);
 void smg_run_folder_remove_logs(const struct smg_run_folder *rec, const char *suffix);
 /* Writes the records and moves the folder into place; also after a failed run, whose records tell what happened. */
 int smg_run_folder_commit(struct smg_run_folder *rec, const struct smg_run *run, struct smg_diag *diag);

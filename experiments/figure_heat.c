@@ -268,13 +268,10 @@ int smg_figure_heat(const struct smg_sweep *s, const struct smg_figure_job *job,
 
     if (status)
         goto free_heat;
-    status = smg_outdir_begin(job->outdir, &o, diag);
+    status = smg_outdir_begin_shared(job->outdir, &o, diag);
     if (status)
         goto free_heat;
-    status = write_all(&o, s, h, diag);
-    if (!status)
-        status = smg_outdir_add(&o, diag);
-    smg_outdir_abort(&o);
+    status = smg_outdir_finish(&o, write_all(&o, s, h, diag), diag);
 free_heat:
     free(h);
     return status;

@@ -193,12 +193,8 @@ int smg_figure_write(const struct smg_book *b, size_t sweep, const char *outdir,
         if (out->status)
             return smg_diag_set(diag, out->status, "%s", out->diag.text);
     }
-    status = smg_outdir_begin(outdir, &o, diag);
+    status = smg_outdir_begin_shared(outdir, &o, diag);
     if (status)
         return status;
-    status = write_all(&o, &s, diag);
-    if (!status)
-        status = smg_outdir_add(&o, diag);
-    smg_outdir_abort(&o);
-    return status;
+    return smg_outdir_finish(&o, write_all(&o, &s, diag), diag);
 }

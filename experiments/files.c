@@ -20,15 +20,33 @@ int smg_output_open(const char *path, FILE **out, struct smg_diag *diag)
     return SMG_OK;
 }
 
+/* The reason of a write that failed while it was buffered is gone: the system is asked again, in a file that is dropped anyway. 0:
+ * it takes more now. */
+static int ask_again(FILE *f)
+{
+    static const char zeros[65536];
+    size_t left = sizeof zeros;
+
+    while (left) {
+        ssize_t n = write(fileno(f), zeros, left);
+        if (n < 0)
+            return errno;
+        left -= (size_t)n;
+    }
+    return 0;
+}
+
 int smg_output_close(FILE *f, const char *path, int status, struct smg_diag *diag)
 {
-    int failed = ferror(f);
+    int failed = ferror(f) != 0, error = failed && !status ? ask_again(f) : 0;
 
-    /* fclose flushes: that is where a full disk shows, and only then does errno tell the reason. */
-    if (fclose(f) && !status)
-        return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", path, strerror(errno));
+    /* fclose flushes: that is where a full disk shows. */
+    if (fclose(f)) {
+        error = error ? error : errno;
+        failed = 1;
+    }
     if (failed && !status)
-        return smg_diag_set(diag, SMG_ERR_IO, "%s: cannot be written", path);
+        return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", path, error ? strerror(error) : "cannot be written");
     return status;
 }
 

@@ -36,7 +36,7 @@ static FILE *create(const char *path, const char magic[8], uint32_t size, struct
 
 int smg_log_create(const char *events_path, const char *actions_path, struct smg_log_writer *out, struct smg_diag *diag)
 {
-    struct smg_log_writer w = {{NULL, SMG_FNV1A64_START}, {NULL, SMG_FNV1A64_START}};
+    struct smg_log_writer w = {{NULL, SMG_FNV1A64_START, 0}, {NULL, SMG_FNV1A64_START, 0}};
 
     w.events.f = create(events_path, event_magic, sizeof(struct smg_event), diag);
     if (!w.events.f)
@@ -63,7 +63,11 @@ static uint16_t significant(const void *data, size_t bytes)
 static int put(struct smg_log_file *f, const void *data, size_t bytes)
 {
     f->hash = smg_fnv1a64(f->hash, data, bytes);
-    return bytes && fwrite(data, bytes, 1, f->f) != 1 ? SMG_ERR_IO : SMG_OK;
+    if (!bytes || fwrite(data, bytes, 1, f->f) == 1)
+        return SMG_OK;
+    if (!f->error)
+        f->error = errno;
+    return SMG_ERR_IO;
 }
 
 static int put_trimmed(struct smg_log_file *f, const void *data, size_t bytes)
@@ -89,29 +93,29 @@ int smg_log_step(void *writer, uint16_t instance, const struct smg_event *e, con
     return status ? status : put(&w->actions, actions->items, actions->n_items * sizeof *actions->items);
 }
 
-/* The end mark and the checksum: a log without them was cut short. */
+/* The end mark and the checksum: a log without them was cut short. Returns an errno. */
 static int close_file(struct smg_log_file *f, const void *mark, size_t mark_bytes)
 {
     uint64_t hash = f->hash;
-    int bad;
 
     if (!f->f)
         return 0;
-    bad = put(f, mark, mark_bytes);
-    bad |= fwrite(&hash, sizeof hash, 1, f->f) != 1;
-    bad |= fclose(f->f);
+    put(f, mark, mark_bytes);
+    put(f, &hash, sizeof hash);
+    if (fclose(f->f) && !f->error)
+        f->error = errno;
     f->f = NULL;
-    return bad;
+    return f->error;
 }
 
 int smg_log_close(struct smg_log_writer *w, struct smg_diag *diag)
 {
-    int bad = close_file(&w->events, &end_of_events, sizeof end_of_events);
+    int events = close_file(&w->events, &end_of_events, sizeof end_of_events),
+        actions = close_file(&w->actions, end_of_actions, sizeof end_of_actions);
 
-    bad |= close_file(&w->actions, end_of_actions, sizeof end_of_actions);
-    if (!bad)
+    if (!events && !actions)
         return SMG_OK;
-    say(diag, "event log", strerror(errno));
+    say(diag, "the event log cannot be written", strerror(events ? events : actions));
     return SMG_ERR_IO;
 }
 
@@ -137,7 +141,7 @@ static FILE *open_checked(const char *path, const char magic[8], uint32_t size, 
 
 int smg_log_open(const char *events_path, const char *actions_path, struct smg_log_reader *out, struct smg_diag *diag)
 {
-    struct smg_log_reader r = {{NULL, SMG_FNV1A64_START}, {NULL, SMG_FNV1A64_START}, 0};
+    struct smg_log_reader r = {{NULL, SMG_FNV1A64_START, 0}, {NULL, SMG_FNV1A64_START, 0}, 0};
 
     r.events.f = open_checked(events_path, event_magic, sizeof(struct smg_event), diag);
     if (!r.events.f)

@@ -21,6 +21,7 @@
 struct smg_log_file {
     FILE *f;
     uint64_t hash;
+    int error;                   /* errno of the first write that failed, 0: none */
 };
 
 struct smg_log_writer {
@@ -31,7 +32,7 @@ struct smg_log_writer {
 int smg_log_create(const char *events_path, const char *actions_path, struct smg_log_writer *out, struct smg_diag *diag);
 /* Appends one step. An observer's step function with arg = the writer. */
 int smg_log_step(void *writer, uint16_t instance, const struct smg_event *e, const struct smg_actions *actions);
-/* Flushes and closes; SMG_ERR_IO when anything could not be written. */
+/* Flushes and closes; SMG_ERR_IO when anything could not be written: diag says why, and names no file. */
 int smg_log_close(struct smg_log_writer *w, struct smg_diag *diag);
 /* Appends the steps of another pair of files. */
 int smg_log_append(struct smg_log_writer *w, const char *events_path, const char *actions_path, struct smg_diag *diag);

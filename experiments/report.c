@@ -76,13 +76,10 @@ int smg_report_write(const char *out_dir, struct smg_diag *diag)
     status = smg_file_read(path, TEMPLATE_BYTES_MAX, &template, &bytes, diag);
     if (status)
         goto free_report;
-    status = smg_outdir_begin(out_dir, &o, diag);
+    status = smg_outdir_begin_shared(out_dir, &o, diag);
     if (status)
         goto free_template;
-    status = write_page(&o, r, template, diag);
-    if (!status)
-        status = smg_outdir_add(&o, diag);
-    smg_outdir_abort(&o);
+    status = smg_outdir_finish(&o, write_page(&o, r, template, diag), diag);
 free_template:
     free(template);
 free_report:

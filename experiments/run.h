@@ -15,15 +15,19 @@
 struct smg_outdir {
     char path[SMG_PATH_MAX];     /* final */
     char temporary[SMG_PATH_MAX];
+    int lock;                    /* the temporary folder, open and locked; -1: not */
 };
 
 /* Whether path may become a record folder: it does not exist, is empty, or holds an earlier run (run.json). SMG_ERR_INVALID: it
  * holds something else, which a run would overwrite. */
 int smg_outdir_claim(const char *path, struct smg_diag *diag);
-/* Makes the temporary folder (and the parents of path). */
+/* Makes the temporary folder (and the parents of path) and locks it, until commit or abort: SMG_ERR_INVALID while another process
+ * has it. What a killed process left does not lock, and is emptied. */
 int smg_outdir_begin(const char *path, struct smg_outdir *out, struct smg_diag *diag);
-/* Path of a file inside the temporary folder; buffer of SMG_PATH_MAX. */
+/* Path of a file inside the temporary folder; buffer of SMG_PATH_MAX. Messages name such paths: smg_outdir_explain makes of them
+ * the paths that the files will have in the end. */
 int smg_outdir_file(const struct smg_outdir *o, const char *name, char path[SMG_PATH_MAX]);
+void smg_outdir_explain(const struct smg_outdir *o, struct smg_diag *diag);
 /* Moves every file into the final folder, replacing old ones of the same name and removing record files of an earlier run that
  * this one did not write. */
 int smg_outdir_commit(struct smg_outdir *o, struct smg_diag *diag);

@@ -25,7 +25,11 @@ int smg_write_decisions_csv(const struct smg_world *w, const char *events_path, 
  * New reference. On error the outputs are unchanged; messages name the file. */
 int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_out, struct smg_diag *diag);
 
-/* Moves every file into the final folder and leaves all others there alone: for folders that hold more than one run. */
+/* For folders that hold more than one run, and that several processes may add files to at a time. Begin takes no lock. Add moves
+ * every file into the final folder and leaves all others there alone. Finish adds, unless status is an error, and clears up;
+ * returns the first error, whose message names final paths. */
+int smg_outdir_begin_shared(const char *path, struct smg_outdir *out, struct smg_diag *diag);
 int smg_outdir_add(struct smg_outdir *o, struct smg_diag *diag);
+int smg_outdir_finish(struct smg_outdir *o, int status, struct smg_diag *diag);
 
 #endif

@@ -62,6 +62,7 @@ int smg_run_write(const struct smg_outdir *o, const struct smg_run *run, struct 
         return smg_diag_set(diag, sound, "conservation: %s", smg_status_string(sound));
     for (int part = REQUESTS; part <= RUN && !status; part++)
         status = write_part(o, run, (enum part)part, laws, n_laws, diag);
+    smg_outdir_explain(o, diag);
     if (status)
         return status;
     return sound ? broken_law(laws, n_laws, diag) : SMG_OK;

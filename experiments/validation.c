@@ -194,14 +194,12 @@ int smg_validation_write(struct smg_validation *v, const struct smg_book *b, con
     int status;
 
     compute(v, b);
-    status = smg_outdir_begin(outdir, &o, diag);
+    status = smg_outdir_begin_shared(outdir, &o, diag);
     if (status)
         return status;
     status = write_file(&o, v, "validation.csv", print_csv, diag);
     if (!status)
         status = write_file(&o, v, "validation.txt", print_text, diag);
-    if (!status)
-        status = smg_outdir_add(&o, diag);
-    smg_outdir_abort(&o);
+    status = smg_outdir_finish(&o, status, diag);
     return status ? status : first_failure(v, diag);
 }

@@ -24,7 +24,8 @@ unsaid() {
     sed -i '/ASan is ignoring requested/d; /^False positive error reports may follow/d; /^For details see .*sanitizers/d' "$work/stderr"
     [ "$rc" -eq 1 ] || fail "$name on a full standard output: exit status $rc, expected 1" "$work/stderr"
     one_line "$name on a full standard output"
-    says "$name on a full standard output" "standard output cannot be written"
+    [ "$(cat "$work/stderr")" = "smartgen: standard output cannot be written: No space left on device" ] ||
+        fail "$name on a full standard output: not the reason" "$work/stderr"
     ok "$name on a full standard output: exit 1"
 }
 
@@ -35,7 +36,14 @@ if [ -n "$full" ] && ! echo 2>/dev/null >"$full"; then
     unsaid replay replay "$work/run"
     unsaid summarize summarize "$work/run" "$work/run"
     unsaid list list keys
+    unsaid --help --help
+    unsaid --version --version
+    unsaid "sim --help" sim --help
+    unsaid help help sim
+    unsaid man man
+    unsaid completion completion bash
     unsaid doctor doctor
+    unsaid "doctor --json" doctor --json
     unsaid "profile --inspect" profile --inspect "$profile"
     unsaid "profile --heatmap" profile --heatmap "$profile"
     ! has_emu || unsaid emu emu "$small"
@@ -64,6 +72,9 @@ fills() {
     [ "$rc" -eq 1 ] || fail "$name on a full disk: exit status $rc, expected 1" "$work/stdout" "$work/stderr"
     one_line "$name on a full disk"
     says "$name on a full disk" "No space left on device"
+    # The name that was given, and not one that only stands for it while it is written.
+    grep -qE '^smartgen: o(/[a-z.0-9]+)?: ' "$work/stderr" || fail "$name on a full disk: not the name of the output" "$work/stderr"
+    ! grep -q 'o\.' "$work/stderr" || fail "$name on a full disk: a temporary name" "$work/stderr"
     [ ! -s "$work/left" ] || fail "$name on a full disk: left behind: $(cat "$work/left")"
     ok "$name on a full disk: $(cut -c 1-150 "$work/stderr" | sed "s|$work/||g")"
 }
@@ -76,9 +87,12 @@ if [ "$(id -u)" -eq 0 ] && unshare -m bash -c "$inside" inside 16k "$work/disk" 
     fills "profile --record" 4k profile "$small" --record o
     fills "profile --merge" 8k profile --merge "$profile" "$profile" -o o
     fills "profile --heatmap" 16k profile --heatmap "$profile" -o o
+    fills figures 4k figures fig02 -o o
+    fills "an image" 14k figures fig02 -o o
     if has_emu; then
         fills emu 16k emu "$small" -o o
         fills "emu without logs" 8k emu "$small" --set records.events=false -o o
+        fills "emu --timeline" 16k emu "$small" --set records.events=false --timeline -o o
     fi
 else
     skip_part "no root, or no mounts of its own: a full disk cannot be tested"

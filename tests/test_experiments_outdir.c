@@ -1,6 +1,9 @@
 /* The record folder: nothing half-written is left, nothing of an earlier run survives. */
 #include "tests/folder_fixture.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "experiments/files.h"
 #include "experiments/run.h"
 
@@ -59,6 +62,68 @@ static void test_abort(void **state)
     assert_int_equal(entries_in(*state), 0);
 }
 
+/* One process at a time; the lock goes with abort and commit. */
+static void test_one_at_a_time(void **state)
+{
+    const char *out = file_in(*state, "run");
+    struct smg_outdir first, second;
+    struct smg_diag diag = {""};
+
+    assert_int_equal(smg_outdir_begin(out, &first, NULL), SMG_OK);
+    assert_int_equal(smg_outdir_begin(out, &second, &diag), SMG_ERR_INVALID);
+    assert_non_null(strstr(diag.text, "/run: another run is writing there"));
+    assert_int_equal(smg_outdir_begin(file_in(*state, "other"), &second, NULL), SMG_OK); /* another folder */
+    smg_outdir_abort(&second);
+    smg_outdir_abort(&first);
+    assert_int_equal(smg_outdir_begin(out, &first, NULL), SMG_OK);
+    put(&first, "run.json", "1");
+    assert_int_equal(smg_outdir_commit(&first, NULL), SMG_OK);
+    assert_int_equal(smg_outdir_begin(out, &second, NULL), SMG_OK);
+    smg_outdir_abort(&second);
+    assert_file_is(file_in(*state, "run/run.json"), "1");
+}
+
+/* A killed process clears nothing up; the next one does. */
+static void test_after_a_kill(void **state)
+{
+    const char *out = file_in(*state, "run");
+    struct smg_outdir o;
+    pid_t pid = fork();
+    int how;
+
+    if (!pid) {
+        if (smg_outdir_begin(out, &o, NULL))
+            _exit(1);
+        put(&o, "tokens.csv", "of the killed one");
+        put(&o, "events.1.bin", "of the killed one");
+        raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    assert_true(WIFSIGNALED(how));
+    assert_int_equal(entries_in(*state), 1);
+    assert_int_equal(smg_outdir_begin(out, &o, NULL), SMG_OK);
+    put(&o, "run.json", "{}");
+    assert_int_equal(smg_outdir_commit(&o, NULL), SMG_OK);
+    assert_int_equal(entries_in(*state), 1);
+    assert_int_equal(entries_in(out), 1);
+}
+
+static void test_messages_name_final_paths(void **state)
+{
+    struct smg_outdir o;
+    struct smg_diag diag = {"no temporary name"};
+    char expected[512];
+
+    assert_int_equal(smg_outdir_begin(file_in(*state, "run"), &o, NULL), SMG_OK);
+    smg_outdir_explain(&o, &diag);
+    assert_string_equal(diag.text, "no temporary name");
+    snprintf(diag.text, sizeof diag.text, "%.200s/a: not %.200s/b", o.temporary, o.temporary);
+    snprintf(expected, sizeof expected, "%.200s/a: not %.200s/b", o.path, o.path);
+    smg_outdir_explain(&o, &diag);
+    assert_string_equal(diag.text, expected);
+    smg_outdir_abort(&o);
+}
+
 static void test_errors(void **state)
 {
     struct smg_outdir o;
@@ -100,6 +165,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_commit, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_replaces_records_only, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_abort, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_one_at_a_time, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_after_a_kill, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_messages_name_final_paths, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_errors, folder_setup, folder_teardown),
         cmocka_unit_test(test_full_disk),
     };

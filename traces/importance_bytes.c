@@ -73,7 +73,9 @@ void smg_put_bytes(struct smg_byte_writer *w, const void *data, size_t bytes)
 {
     w->hash = smg_fnv1a64(w->hash, data, bytes);
     w->offset += bytes;
-    fwrite(data, 1, bytes, w->file);
+    if (fwrite(data, 1, bytes, w->file) != bytes && w->error == 0) {
+        w->error = errno;
+    }
 }
 
 void smg_put_u32(struct smg_byte_writer *w, uint32_t value)
@@ -112,16 +114,14 @@ void smg_put_padding(struct smg_byte_writer *w, char fill)
 
 int smg_byte_writer_close(struct smg_byte_writer *w, int keep, struct smg_diag *diag)
 {
-    int status = SMG_OK, failed, error;
+    int status = SMG_OK;
 
     smg_put_u64(w, w->hash);
-    failed = ferror(w->file);
-    errno = 0;
-    failed |= fclose(w->file) != 0;
-    error = errno;
-    if (keep && failed) {
-        status =
-            smg_diag_set(diag, SMG_ERR_IO, "%s: cannot write: %s", w->path, error ? strerror(error) : "not all of it arrived");
+    if (fclose(w->file) != 0 && w->error == 0) {
+        w->error = errno;
+    }
+    if (keep && w->error != 0) {
+        status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot write: %s", w->path, strerror(w->error));
     } else if (keep && rename(w->temporary, w->path) != 0) {
         status = smg_diag_set(diag, SMG_ERR_IO, "%s: cannot be replaced: %s", w->path, strerror(errno));
     }

@@ -17,6 +17,7 @@ struct smg_byte_writer {
     FILE *file;
     char *path, *temporary;
     uint64_t hash, offset;
+    int error; /* errno of the first write that failed, 0: none */
 };
 
 int smg_byte_writer_open(const char *path, struct smg_byte_writer *out, struct smg_diag *diag);
