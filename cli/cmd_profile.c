@@ -83,6 +83,11 @@ static int make(const struct smg_args *a)
 
     if (!a->output)
         return usage("-o FILE is missing: where shall the importance matrix go?");
+    if (a->requests > SMG_PROFILE_REQUESTS_MAX) {
+        fprintf(stderr, "smartgen profile: --requests: expected a whole number in [1, %u], found '%u'\n", SMG_PROFILE_REQUESTS_MAX,
+                a->requests);
+        return SMG_EXIT_USAGE;
+    }
     status = smg_output_check(a->output, &smg_output_importance);
     if (!status)
         status = load_world(a, &s, &w);

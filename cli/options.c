@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ const struct smg_option smg_options[] = {
     {"device", 0, "NAME", "device or provider of the fabric (default of ofi: tcp)"},
     {"timeout", 0, "SECONDS", "give up when nothing happens for so long (default 30)"},
     {"jobs", 'j', "N", "points simulated at the same time (default 1)"},
-    {"requests", 0, "N", "profile: calibration requests of each length group (default 4); --record: requests (default all)"},
+    {"requests", 0, "N", "profile: calibration requests of each length group (default 4, at most 4096); --record: requests (default all)"},
     {"steps", 0, "N", "profile: decode steps of each (default 24); --record: the longest output"},
     {"", 0, NULL, "Instead of making an importance file"},
     {"record", 0, "FILE", "write the selections themselves, for selection.file"},
@@ -104,14 +105,16 @@ static const struct smg_option *find(const struct smg_command *c, const char *wo
     return NULL;
 }
 
-static int number(const struct smg_command *c, const struct smg_option *o, const char *text, double low, double high, double *out)
+static int number(const struct smg_command *c, const struct smg_option *o, const char *text, int whole, double low, double high,
+                  double *out)
 {
     char *end;
 
     errno = 0;
     *out = strtod(text, &end);
-    if (end == text || *end || errno || !(*out >= low && *out <= high)) {
-        fprintf(stderr, "smartgen %s: --%s: expected a number in [%g, %g], found '%s'\n", c->name, o->name, low, high, text);
+    if (end == text || *end || errno || !(*out >= low && *out <= high) || (whole && *out != floor(*out))) {
+        fprintf(stderr, "smartgen %s: --%s: expected a %snumber in [%g, %g], found '%s'\n", c->name, o->name,
+                whole ? "whole " : "", low, high, text);
         return SMG_ERR_INVALID;
     }
     return SMG_OK;
@@ -127,13 +130,13 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
             return bad(c, "too many --set, at", value);
         a->sets[a->n_sets++] = value;
     } else if (!strcmp(o->name, "jobs")) {
-        status = number(c, o, value, 1, 1024, &x);
+        status = number(c, o, value, 1, 1, 1024, &x);
         a->jobs = status ? 1 : (unsigned long)x;
     } else if (!strcmp(o->name, "requests") || !strcmp(o->name, "steps")) {
-        status = number(c, o, value, 1, 100000, &x);
+        status = number(c, o, value, 1, 1, 100000, &x);
         *(o->name[0] == 'r' ? &a->requests : &a->steps) = status ? 0 : (uint32_t)x;
     } else if (!strcmp(o->name, "timeout")) {
-        status = number(c, o, value, 0.1, 86400, &a->timeout_s);
+        status = number(c, o, value, 0, 0.1, 86400, &a->timeout_s);
     } else {
         const struct {
             const char *name;

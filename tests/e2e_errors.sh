@@ -213,6 +213,11 @@ refused "unknown kind, nothing near" "list --help" -- list xyzzy
 refused "unknown figure" fig99 -- figures fig99 -o "$place/out"
 refused "emu: role" role -- emu "$small" --role prefill OUT
 refused "emu: fabric" fabrik -- emu "$small" --fabric fabrik OUT
+refused "profile: more requests than lengths" "--requests: expected a whole number in [1, 4096], found '4097'" -- \
+    profile --requests 4097 --steps 1 -o "$place/p.kvit"
+refused "profile: too many steps" "--steps: expected a whole number in [1, 100000], found '100001'" -- \
+    profile --steps 100001 -o "$place/p.kvit"
+refused "profile: half a step" "--steps: expected a whole number in [1, 100000], found '1.5'" -- profile --steps 1.5 -o "$place/p.kvit"
 refused "emu: time-out" soon -- emu "$small" --timeout soon OUT
 
 # ---- Folders ----

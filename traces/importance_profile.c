@@ -9,6 +9,7 @@
 #include "traces/importance_auto.h"
 #include "traces/selection_recording.h"
 #include "traces/selection_rows.h"
+#include "traces/text.h"
 
 #define LONGEST 24576u /* calibration prompts of the open group */
 
@@ -282,8 +283,14 @@ int smg_profile_make(const struct smg_world *w, const struct smg_profile_plan *p
                      struct smg_importance_info *info, struct smg_diag *diag)
 {
     struct profiling p = {.w = w, .plan = plan};
-    int status = smg_rows_create(w, &p.rows, diag);
+    int status;
 
+    if (plan->requests < 1 || plan->requests > SMG_PROFILE_REQUESTS_MAX || plan->steps < 1) {
+        return smg_diag_set(diag, SMG_ERR_RANGE,
+                            "a profile takes 1 to %u requests of each length group and a decode step at least, found %u and %u",
+                            SMG_PROFILE_REQUESTS_MAX, plan->requests, plan->steps);
+    }
+    status = smg_rows_create(w, &p.rows, diag);
     if (status != SMG_OK) {
         return status;
     }

@@ -6,6 +6,9 @@
 #include "core/world.h"
 #include "traces/importance_file.h"
 
+/* Requests of a length group: no two are equally long, and the shortest group has 4096 lengths. */
+#define SMG_PROFILE_REQUESTS_MAX 4096u
+
 struct smg_profile_plan {
     uint32_t requests, steps;                                     /* per length group; consecutive decode steps of each */
     void (*progress)(void *context, uint32_t done, uint32_t all); /* NULL: silent */
