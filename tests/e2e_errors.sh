@@ -87,6 +87,7 @@ refused "--set without a value" --set seed -- sim "$small" --set seed OUT
 refused "--set without a key" -- sim "$small" --set =3 OUT
 refused "--set of a wrong type" seed abc -- sim "$small" --set seed=abc OUT
 refused "--set out of range" network.efficiency 2 -- sim "$small" --set network.efficiency=2 OUT
+refused "--set so near 0 that times overflow" "expected a number in [1e-06, 100000], found '1e-300'" -- sim "$small" --set decode.link_gbps=1e-300 OUT
 refused "--set past the range of 64 bits" seed -- sim "$small" --set seed=18446744073709551616 OUT
 refused "--set of a group" prefill -- sim "$small" --set prefill=3 OUT
 

@@ -209,12 +209,12 @@ static const struct {
     {"prefix_hit: 1\n", AT "1:13: key 'prefix_hit': expected a number in [0, 1), found '1'"},
     {"prefix_hit: nan\n", AT "1:13: key 'prefix_hit': expected a number in [0, 1), found 'nan'"},
     {"prefix_hit: -0.1\n", AT "1:13: key 'prefix_hit': expected a number in [0, 1), found '-0.1'"},
-    {"slo: {ttft_s: inf}\n", AT "1:15: key 'slo.ttft_s': expected a number in (0, 1000000000], found 'inf'"},
-    {"slo: {ttft_s: .inf}\n", AT "1:15: key 'slo.ttft_s': expected a number in (0, 1000000000], found '.inf'"},
-    {"slo: {ttft_s: 1e400}\n", AT "1:15: key 'slo.ttft_s': expected a number in (0, 1000000000], found '1e400'"},
-    {"slo: {ttft_s: 0x1p3}\n", AT "1:15: key 'slo.ttft_s': expected a number in (0, 1000000000], found '0x1p3'"},
-    {"slo: {ttft_s: 1_000}\n", AT "1:15: key 'slo.ttft_s': expected a number in (0, 1000000000], found '1_000'"},
-    {"slo: {ttft_s: 0}\n", AT "1:15: key 'slo.ttft_s': expected a number in (0, 1000000000], found '0'"},
+    {"slo: {ttft_s: inf}\n", AT "1:15: key 'slo.ttft_s': expected a number in [1e-06, 1000000000], found 'inf'"},
+    {"slo: {ttft_s: .inf}\n", AT "1:15: key 'slo.ttft_s': expected a number in [1e-06, 1000000000], found '.inf'"},
+    {"slo: {ttft_s: 1e400}\n", AT "1:15: key 'slo.ttft_s': expected a number in [1e-06, 1000000000], found '1e400'"},
+    {"slo: {ttft_s: 0x1p3}\n", AT "1:15: key 'slo.ttft_s': expected a number in [1e-06, 1000000000], found '0x1p3'"},
+    {"slo: {ttft_s: 1_000}\n", AT "1:15: key 'slo.ttft_s': expected a number in [1e-06, 1000000000], found '1_000'"},
+    {"slo: {ttft_s: 0}\n", AT "1:15: key 'slo.ttft_s': expected a number in [1e-06, 1000000000], found '0'"},
     {"gdr: maybe\n", AT "1:6: key 'gdr': expected true or false, found 'maybe'"},
     {"gdr: yes\n", AT "1:6: key 'gdr': expected true or false, found 'yes'"},
     {"gdr: 1\n", AT "1:6: key 'gdr': expected true or false, found '1'"},
@@ -271,7 +271,7 @@ static const struct {
     {"prefil.nodes=3", "--set prefil.nodes=3: unknown key; did you mean 'prefill.nodes'?"},
     {"prefill=3", "--set prefill=3: a group of keys, not a key"},
     {"gdr=TRUE", "--set gdr=TRUE: expected true or false, found 'TRUE'"},
-    {"selection.cap=0", "--set selection.cap=0: expected a number in (0, 1], found '0'"},
+    {"selection.cap=0", "--set selection.cap=0: expected a number in [1e-06, 1], found '0'"},
     {"model=\xff", "--set model=\xff: expected a text of at most 1023 bytes, found '\xff'"},
     {"network.oversubscription=0.5", "--set network.oversubscription=0.5: expected a number in [1, 1000], found '0.5'"},
 };
@@ -434,6 +434,25 @@ static void test_bad_json(void **state)
     check_bad_json("{'prefill':{'nodes':{}}}", "scenario: key 'prefill.nodes': expected a scalar");
 }
 
+/* A key that refuses 0 refuses what is next to it too: something is divided by it. */
+static void test_no_tiny_divisors(void **state)
+{
+    size_t i, n, divisors = 0;
+    const struct smg_key *k = smg_keys(&n);
+    struct smg_scenario s;
+
+    (void)state;
+    smg_scenario_default(&s);
+    for (i = 0; i < n; i++) {
+        if (k[i].kind == SMG_KEY_NUMBER && smg_key_parse(&k[i], "0", 0, &s) != SMG_OK) {
+            assert_int_not_equal(smg_key_parse(&k[i], "1e-300", 0, &s), SMG_OK);
+            assert_int_not_equal(smg_key_parse(&k[i], "9e-7", 0, &s), SMG_OK);
+            divisors++;
+        }
+    }
+    assert_in_range(divisors, 10, n);
+}
+
 static void test_nearest(void **state)
 {
     static const char *const names[] = {"infinigen", "hata", "quest", NULL}, *const swapped[] = {"csv", "sim", NULL};
@@ -509,7 +528,7 @@ int main(void)
         cmocka_unit_test(test_relative_names),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_bad_json),
-        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_no_tiny_divisors), cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_strict_numbers),
         cmocka_unit_test(test_help),
     };

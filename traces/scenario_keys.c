@@ -29,32 +29,28 @@
     {                                                                                                                            \
         .path = key, .kind = SMG_KEY_U64, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, FIELD(field)      \
     }
-/* A number in [lo, hi], and one in (lo, hi]. */
 #define NUMBER(key, field, preset_, unit_, lo_, hi_, doc_)                                                                       \
     {                                                                                                                            \
         .path = key, .kind = SMG_KEY_NUMBER, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, FIELD(field)   \
     }
-#define ABOVE(key, field, preset_, unit_, lo_, hi_, doc_)                                                                        \
-    {                                                                                                                            \
-        .path = key, .kind = SMG_KEY_NUMBER, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_, .above = 1,    \
-        FIELD(field)                                                                                                             \
-    }
+/* Above 0, and not so near that what is divided by it leaves the range of times and sizes that a run can hold. */
+#define TINY 1e-6
 
 /* A key that the pool's instance type can stand for. */
-#define FILLED(pool, name, kind_, preset_, unit_, lo_, hi_, above_, doc_)                                                        \
+#define FILLED(pool, name, kind_, preset_, unit_, lo_, hi_, doc_)                                                                \
     {                                                                                                                            \
         .path = #pool "." #name, .kind = kind_, .preset = preset_, .unit = unit_, .doc = doc_, .lo = lo_, .hi = hi_,             \
-        .above = above_, FIELD(pool.name), .given = offsetof(struct smg_scenario, pool.given.name),                              \
+        FIELD(pool.name), .given = offsetof(struct smg_scenario, pool.given.name),                                               \
         .filler = offsetof(struct smg_scenario, pool.instance)                                                                   \
     }
 #define POOL_KEYS(pool, nodes_, gpus_, gbps_, vcpus_, gib_)                                                                      \
     COUNT(#pool ".nodes", pool.nodes, nodes_, "", 1, 100000, "Machines of the " #pool " pool."),                                 \
-        FILLED(pool, gpus_per_node, SMG_KEY_U32, gpus_, "", 1, 64, 0, "GPUs of one machine."),                                   \
+        FILLED(pool, gpus_per_node, SMG_KEY_U32, gpus_, "", 1, 64, "GPUs of one machine."),                                   \
         COUNT(#pool ".tp", pool.tp, "1", "", 1, 64, "Tensor-parallel degree: GPUs of one instance; divides gpus_per_node."),     \
-        FILLED(pool, gpu, SMG_KEY_TEXT, "l20", "", 0, 0, 0, "GPU: a built-in name or a description file."),                      \
-        FILLED(pool, link_gbps, SMG_KEY_NUMBER, gbps_, "Gbit/s", 0, 100000, 1, "Link rate of one machine, each direction."),     \
-        FILLED(pool, vcpus, SMG_KEY_U32, vcpus_, "", 1, 4096, 0, "Virtual CPUs of one machine; they gather KV entries."),        \
-        FILLED(pool, host_memory_gib, SMG_KEY_NUMBER, gib_, "GiB", 0, 1e6, 1, "Host memory of one machine."),                    \
+        FILLED(pool, gpu, SMG_KEY_TEXT, "l20", "", 0, 0, "GPU: a built-in name or a description file."),                      \
+        FILLED(pool, link_gbps, SMG_KEY_NUMBER, gbps_, "Gbit/s", TINY, 100000, "Link rate of one machine, each direction."),     \
+        FILLED(pool, vcpus, SMG_KEY_U32, vcpus_, "", 1, 4096, "Virtual CPUs of one machine; they gather KV entries."),        \
+        FILLED(pool, host_memory_gib, SMG_KEY_NUMBER, gib_, "GiB", TINY, 1e6, "Host memory of one machine."),                    \
         TEXT(#pool ".instance", pool.instance, "",                                                                               \
              "Instance type, a built-in name or a file: gpu, gpus_per_node, link_gbps, vcpus, host_memory_gib not given.")
 
@@ -101,7 +97,7 @@ static const struct smg_key table[] = {
 
     NUMBER("network.latency_us", network.latency_us, "10", "us", 0, 1e6, "One-way latency of a message."),
     TEXT("network.nic", network.nic, "default", "NIC: a built-in name or a description file."),
-    ABOVE("network.efficiency", network.efficiency, "1.0", "", 0, 1, "Share of link_gbps that payload gets."),
+    NUMBER("network.efficiency", network.efficiency, "1.0", "", TINY, 1, "Share of link_gbps that payload gets."),
     NUMBER("network.oversubscription", network.oversubscription, "1", "", 1, 1000,
            "Sum of link rates over the rate of the core."),
     NUMBER("network.handshake_us", network.handshake_us, "0", "us", 0, 1e9, "Hand-off: time to agree that decode may start."),
@@ -142,11 +138,11 @@ static const struct smg_key table[] = {
      .doc = "Tokens to generate per request."},
     TEXT("workload.lengths", workload.lengths, "mean",
          "Lengths of a batch or Poisson workload: mean (the two keys above), a name of `smartgen list lengths`, or a file."),
-    ABOVE("workload.rate", workload.rate, "1.0", "1/s", 0, 1e6, "Requests per second of a Poisson workload."),
+    NUMBER("workload.rate", workload.rate, "1.0", "1/s", TINY, 1e6, "Requests per second of a Poisson workload."),
     TEXT("workload.file", workload.file, "", "Trace file."),
     CHOICE("workload.format", workload.format, "azure", formats, "Format of the trace file."),
     COUNT("workload.limit", workload.limit, "0", "", 0, 4294967295.0, "First requests of the trace; 0: all."),
-    ABOVE("workload.speedup", workload.speedup, "1.0", "", 0, 1e6, "Arrival times of the trace are divided by this."),
+    NUMBER("workload.speedup", workload.speedup, "1.0", "", TINY, 1e6, "Arrival times of the trace are divided by this."),
     {.path = "workload.batch_barrier",
      .kind = SMG_KEY_FLAG,
      .preset = "true",
@@ -185,16 +181,16 @@ static const struct smg_key table[] = {
      .doc = "Keep fetched entries; auto: only the complete smartgen does."},
 
     FLAG("speculative.enabled", speculative.enabled, "true", "Send the remaining blocks in the background of decoding."),
-    ABOVE("speculative.ratio", speculative.ratio, "0.10", "", 0, 1, "Share of a layer's blocks granted per layer."),
+    NUMBER("speculative.ratio", speculative.ratio, "0.10", "", TINY, 1, "Share of a layer's blocks granted per layer."),
     CHOICE("speculative.start", speculative.start, "second", spec_starts, "Decode iteration that grants first."),
     CHOICE("speculative.queue", speculative.queue, "shared", spec_queues,
            "Granted blocks share the replies' queue, or have their own."),
 
-    ABOVE("selection.cap", selection.cap, "0.20", "", 0, 1, "Most tokens a KV head selects, as a share of the prompt."),
+    NUMBER("selection.cap", selection.cap, "0.20", "", TINY, 1, "Most tokens a KV head selects, as a share of the prompt."),
     NUMBER("selection.alpha", selection.alpha, "5", "", 0, 1000, "InfiniGen's score threshold below the maximum."),
-    ABOVE("selection.natural", selection.natural, "0.25", "", 0, 1,
+    NUMBER("selection.natural", selection.natural, "0.25", "", TINY, 1,
           "InfiniGen: share of tokens within alpha of the best (P158: about 25% at alpha 5); the cap binds below it."),
-    ABOVE("selection.partial_ratio", selection.partial_ratio, "0.3", "", 0, 1,
+    NUMBER("selection.partial_ratio", selection.partial_ratio, "0.3", "", TINY, 1,
           "InfiniGen: share of key columns kept as metadata."),
     COUNT("selection.hash_bits", selection.hash_bits, "256", "bits", 8, 4096, "HATA: bits of a hash code."),
     FLAG("selection.batch_mean", selection.batch_mean, "false",
@@ -221,9 +217,9 @@ static const struct smg_key table[] = {
     CHOICE("emu.mutant", emu.mutant, "none", mutants, "Test only: plants a bug that verification must catch."),
     NUMBER("emu.time_scale", emu.time_scale, "1.0", "", 0, 1000, "Paced durations are multiplied by this."),
 
-    ABOVE("slo.ttft_s", slo.ttft_s, "2", "s", 0, 1e9, "Goodput: most time to the first token."),
-    ABOVE("slo.ttst_s", slo.ttst_s, "1", "s", 0, 1e9, "Goodput: most time from the first to the second token."),
-    ABOVE("slo.tbt_s", slo.tbt_s, "0.5", "s", 0, 1e9, "Goodput: most mean time between later tokens."),
+    NUMBER("slo.ttft_s", slo.ttft_s, "2", "s", TINY, 1e9, "Goodput: most time to the first token."),
+    NUMBER("slo.ttst_s", slo.ttst_s, "1", "s", TINY, 1e9, "Goodput: most time from the first to the second token."),
+    NUMBER("slo.tbt_s", slo.tbt_s, "0.5", "s", TINY, 1e9, "Goodput: most mean time between later tokens."),
 
     FLAG("records.tokens", records.tokens, "true", "Write tokens.csv."),
     FLAG("records.decisions", records.decisions, "false", "Write decisions.csv."),

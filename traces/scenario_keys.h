@@ -29,7 +29,6 @@ struct smg_key {
     size_t given;             /* int field set when the key is given; 0: none */
     size_t filler;            /* with given: text field; unless it is empty it decides for a key that is not given. 0: none */
     double lo, hi;            /* range of numbers */
-    int above;                /* lo itself is excluded */
     int below;                /* hi itself is excluded */
 };
 

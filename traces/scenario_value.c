@@ -35,10 +35,7 @@ static int choice_index(const char *const *names, const char *text)
 
 static int in_range(const struct smg_key *k, double value)
 {
-    if (value < k->lo || (k->above && value <= k->lo)) {
-        return 0;
-    }
-    return value < k->hi || (value <= k->hi && !k->below);
+    return value >= k->lo && (value < k->hi || (value <= k->hi && !k->below));
 }
 
 static int parse_text(const struct smg_key *k, const char *text, void *field)
@@ -207,7 +204,7 @@ static void range_text(const struct smg_key *k, char *text, size_t text_bytes)
     if (k->kind == SMG_KEY_U64 && k->hi >= 0x1p64) {
         snprintf(text, text_bytes, "[0, 2^64-1]");
     } else {
-        snprintf(text, text_bytes, "%c%.10g, %.10g%c", k->above ? '(' : '[', k->lo, k->hi, k->below ? ')' : ']');
+        snprintf(text, text_bytes, "[%.10g, %.10g%c", k->lo, k->hi, k->below ? ')' : ']');
     }
 }
 
