@@ -29,6 +29,7 @@
 struct fact {
     const char *group, *name;
     int there;
+    int optional;       /* nothing that runs on this machine today is poorer without it */
     char found[192];
     const char *gains;  /* the command that needs it */
     const char *remedy; /* what to do when it is not there, NULL: nothing to do */
@@ -52,10 +53,16 @@ static void add(struct facts *f, const char *group, const char *name, int there,
     if (f->n == sizeof f->fact / sizeof f->fact[0])
         return;
     f->n++;
-    *x = (struct fact){group, name, there, "", gains, there ? NULL : remedy};
+    *x = (struct fact){group, name, there, 0, "", gains, there ? NULL : remedy};
     va_start(args, found);
     vsnprintf(x->found, sizeof x->found, found, args);
     va_end(args);
+}
+
+/* Of the fact added last. */
+static void optional(struct facts *f)
+{
+    f->fact[f->n - 1].optional = 1;
 }
 
 /* ---- Small looks at the system ---- */
@@ -171,17 +178,19 @@ static void libraries(struct facts *f)
     add(f, "Libraries", "verbs", 0, "RDMA devices", "install libibverbs-dev" AGAIN, "not built in");
 #endif
 #ifdef HAVE_CUDA
-    add(f, "Libraries", "cuda", 1, "kernels on a GPU (none yet)", NULL, "toolkit %s at build time", SMG_CUDA_VERSION);
+    add(f, "Libraries", "cuda", 1, "kernels on a GPU", NULL, "toolkit %s at build time", SMG_CUDA_VERSION);
 #else
-    add(f, "Libraries", "cuda", 0, "kernels on a GPU (none yet)", "install nvidia-cuda-toolkit (non-free)" AGAIN, "not built in");
+    add(f, "Libraries", "cuda", 0, "kernels on a GPU", "install nvidia-cuda-toolkit (non-free)" AGAIN, "not built in");
 #endif
+    optional(f);
     add(f, "Libraries", "jansson", 1, "every JSON file", NULL, "%s", jansson_version_str());
     add(f, "Libraries", "gsl", 1, "statistics", NULL, "%s", gsl_version);
 }
 
 /* ---- Devices ---- */
 
-static void rdma(struct facts *f)
+/* Returns whether there is a device that can be used. */
+static int rdma(struct facts *f)
 {
     static const char gains[] = "real link rates";
     char kernel[128];
@@ -197,6 +206,7 @@ static void rdma(struct facts *f)
         add(f, "Devices", "rdma", 0, gains, "install ibverbs-providers", "%s, without a provider in user space", kernel);
     else
         add(f, "Devices", "rdma", usable > 0, gains, remedy, "%s", usable > 0 ? kernel : "no device");
+    return usable > 0;
 }
 
 static void gpu(struct facts *f)
@@ -205,13 +215,15 @@ static void gpu(struct facts *f)
     int there = !access("/dev/nvidia0", F_OK);
 
     first_line("/sys/module/nvidia/version", version, sizeof version);
-    add(f, "Devices", "gpu", there, "kernels (none yet)", "install nvidia-driver (non-free) where there is a GPU", "%s%s",
+    add(f, "Devices", "gpu", there, "kernels on a GPU", "install nvidia-driver (non-free) where there is a GPU", "%s%s",
         there ? "NVIDIA, driver " : "no NVIDIA device node", there ? version[0] ? version : "of unknown version" : "");
+    optional(f);
     if (!there)
         return;
     first_line("/sys/module/nvidia_peermem/initstate", peer, sizeof peer);
     add(f, "Devices", "gpudirect", peer[0] != 0, "RDMA into GPU memory (not yet)", "modprobe nvidia_peermem", "nvidia_peermem %s",
         peer[0] ? "is loaded" : "is not loaded");
+    optional(f);
 }
 
 /* ---- Limits ---- */
@@ -225,7 +237,7 @@ static void limit_text(rlim_t limit, double unit, const char *name, char *out, s
         snprintf(out, bytes, "%.10g%s", (double)limit / unit, name);
 }
 
-static void limits(struct facts *f)
+static void limits(struct facts *f, int has_rdma)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN), available = meminfo("MemAvailable"), pages = meminfo("HugePages_Total");
     struct rlimit locked = {0, 0}, files = {0, 0};
@@ -239,6 +251,8 @@ static void limits(struct facts *f)
     limit_text(locked.rlim_cur, 1048576, " MiB", text, sizeof text);
     add(f, "Limits", "memlock", locked.rlim_cur >= (rlim_t)1 << 30, "memory registered with RDMA devices; tcp needs none",
         "ulimit -l unlimited (limits.conf: memlock)", "%s", text);
+    if (!has_rdma)
+        optional(f);
     getrlimit(RLIMIT_NOFILE, &files);
     limit_text(files.rlim_cur, 1, "", text, sizeof text);
     add(f, "Limits", "open files", files.rlim_cur >= 1024, "emu: three sockets per pair of instances",
@@ -248,6 +262,7 @@ static void limits(struct facts *f)
     add(f, "Limits", "huge pages", pages > 0, "fewer page registrations; nothing asks for them yet", NULL,
         "%ld reserved of %ld KiB; transparent: %.*s", pages < 0 ? 0 : pages, meminfo("Hugepagesize"),
         chosen ? (int)strcspn(chosen + 1, "]") : 7, chosen ? chosen + 1 : "unknown");
+    optional(f);
 }
 
 /* ---- Programs and folders ---- */
@@ -266,10 +281,27 @@ static void places(struct facts *f)
 
 /* ---- Output ---- */
 
+static void print_remedies(const struct facts *f, int optional_ones, const char *heading)
+{
+    const char *above = heading;
+
+    for (size_t i = 0; i < f->n; i++) {
+        const struct fact *x = &f->fact[i];
+        if (!x->remedy || x->optional != optional_ones)
+            continue;
+        if (above)
+            printf("\n%s\n", above);
+        above = NULL;
+        printf("  %-12s %s\n               for %s\n", x->name, x->remedy, x->gains);
+    }
+    if (above && !optional_ones)
+        printf("\nNothing is missing.\n");
+}
+
 static void print_table(const struct facts *f)
 {
     const char *group = "";
-    size_t wide = 0, missing = 0, n;
+    size_t wide = 0, n;
 
     for (size_t i = 0; i < f->n; i++) {
         n = strlen(f->fact[i].found);
@@ -280,13 +312,10 @@ static void print_table(const struct facts *f)
         if (strcmp(group, x->group))
             printf("\n%s\n", x->group);
         group = x->group;
-        printf("  %-12s %-4s %-*s  %s\n", x->name, x->there ? "yes" : "no", (int)wide, x->found, x->gains);
-        missing += x->remedy != NULL;
+        printf("  %-12s %-4s %-*s  %s\n", x->name, x->there ? "yes" : x->optional ? "-" : "no", (int)wide, x->found, x->gains);
     }
-    printf("\n%s\n", missing ? "For what is missing (names of Debian packages)" : "Nothing is missing.");
-    for (size_t i = 0; i < f->n; i++)
-        if (f->fact[i].remedy)
-            printf("  %-12s %s\n               for %s\n", f->fact[i].name, f->fact[i].remedy, f->fact[i].gains);
+    print_remedies(f, 0, "For what is missing (names of Debian packages)");
+    print_remedies(f, 1, "Not needed here today (-)");
 }
 
 static int print_json(const struct facts *f, const struct utsname *u)
@@ -296,8 +325,8 @@ static int print_json(const struct facts *f, const struct utsname *u)
 
     for (size_t i = 0; i < f->n && !bad; i++) {
         const struct fact *x = &f->fact[i];
-        bad = json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:s, s:s, s:s?}", "group", x->group, "name", x->name, "there",
-                                                   x->there, "found", x->found, "for", x->gains, "remedy", x->remedy));
+        bad = json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:b, s:s, s:s, s:s?}", "group", x->group, "name", x->name,
+                                                   "there", x->there, "optional", x->optional, "found", x->found, "for", x->gains, "remedy", x->remedy));
     }
     j = json_pack("{s:s, s:s, s:s, s:s, s:o}", "version", PACKAGE_VERSION, "system", u->sysname, "release", u->release, "machine",
                   u->machine, "facts", all);
@@ -310,15 +339,15 @@ int smg_cmd_doctor(const struct smg_args *a)
 {
     struct utsname u;
     struct facts f;
-    int bad = 0;
+    int has_rdma, bad = 0;
 
     f.n = 0;
     memset(&u, 0, sizeof u);
     uname(&u);
     libraries(&f);
-    rdma(&f);
+    has_rdma = rdma(&f);
     gpu(&f);
-    limits(&f);
+    limits(&f, has_rdma);
     places(&f);
     if (a->json) {
         bad = print_json(&f, &u);

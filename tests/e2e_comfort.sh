@@ -219,12 +219,20 @@ for name in gnuplot data plots experiments; do
     sed -n '/^For what is missing/,$p' "$work/stdout" | grep -qE "^ +$name +(install|set) " || fail "doctor says no remedy for $name" "$work/stdout"
 done
 must "doctor" 0 doctor
-sed -n 's/^  \(.\{12\}\) \(yes \|no  \) .*/\1/p' "$work/stdout" | sed 's/ *$//' >"$work/names"
+sed -n 's/^  \(.\{12\}\) \(yes \|no  \|-   \) .*/\1/p' "$work/stdout" | sed 's/ *$//' >"$work/names"
 must "doctor --json" 0 doctor --json
 [ "$(grep -c '"name":' "$work/stdout")" -eq "$(wc -l <"$work/names")" ] || fail "doctor and doctor --json do not say the same" "$work/stdout"
 while read -r name; do
     grep -qF "\"name\": \"$name\"" "$work/stdout" || fail "doctor --json: $name" "$work/stdout"
 done <"$work/names"
+# What nothing needs today is not missing.
+must "doctor" 0 doctor
+grep -qE '^  huge pages +(yes|-) ' "$work/stdout" || fail "doctor: huge pages are missed, and nothing asks for them" "$work/stdout"
+grep -qE '^  cuda +(yes|-) .* kernels on a GPU$' "$work/stdout" || fail "doctor: cuda" "$work/stdout"
+! sed -n '/^For what is missing/,/^$/p' "$work/stdout" | grep -E '^  (cuda|gpu|huge pages) ' || fail "doctor: what is optional is said to be missing" "$work/stdout"
+if grep -qE '^  rdma +no ' "$work/stdout"; then
+    grep -qE '^  memlock +(yes|-) ' "$work/stdout" || fail "doctor: memlock without an RDMA device" "$work/stdout"
+fi
 for name in memlock "open files" "huge pages" cpus; do
     grep -qx "$name" "$work/names" || fail "doctor: $name" "$work/names"
 done
