@@ -20,9 +20,13 @@ set xlabel "decode link (Gbit/s)"
 if (narrow) { set multiplot layout 3,1 } else { set multiplot layout 1,3 }
 do for [i = 1:3] {
     set title word(titles, i)." (s)"
+    # Where one value stands for all, say so: only the last line would be looked for.
+    stats data using (column(word(metrics, i))) nooutput
+    unset label
+    if (STATS_max < 1.005*STATS_min) { set label "all schemes coincide" at graph 0.5, first 0.87*STATS_min center }
     # One legend is enough.
     if (i == 1) { set key inside bottom right reverse Left } else { unset key }
     plot for [s = 1:words(schemes)] data using (column("gbps")):(strcol("scheme") eq word(schemes, s) ? column(word(metrics, i)) : NaN) \
-        with linespoints linestyle s title word(schemes, s)
+        with linespoints linestyle 10+s title word(schemes, s)
 }
 unset multiplot
