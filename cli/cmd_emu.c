@@ -10,9 +10,12 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/outcome.h"
+#include "cli/plan_words.h"
 #include "cli/progress.h"
+#include "core/plan.h"
 #include "core/stats.h"
 #include "emu/emu.h"
+#include "experiments/sweep.h"
 #include "traces/scenario.h"
 #include "traces/world.h"
 
@@ -179,7 +182,8 @@ static struct unwritten *share_unwritten(int wanted)
     return u;
 }
 
-static int emulate(const struct smg_args *a, struct smg_world *w)
+/* *status_out: how the run itself ended. */
+static int emulate(const struct smg_args *a, struct smg_world *w, int *status_out)
 {
     struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s};
     struct smg_run run = {w, NULL, NULL, "emu", a->device ? a->device : "tcp", a->n_operands ? a->operand[0] : NULL};
@@ -202,6 +206,7 @@ static int emulate(const struct smg_args *a, struct smg_world *w)
     config.observed = observed;
     config.arg = &rec;
     status = smg_emu_run(w, &config, &records, &stats, &diag);
+    *status_out = status;
     smg_progress_end(&rec.progress);
     rec.folder.logging = 0; /* each process has closed its own */
     if (logs && status != SMG_ERR_INTERRUPTED) {
@@ -225,11 +230,34 @@ static int emulate(const struct smg_args *a, struct smg_world *w)
     return code;
 }
 
+/* Real bytes take real time: a scenario made for the simulation may ask for more than a host moves while others wait. */
+#define MANY_BYTES 2e9
+
+/* What a run sends at least, by the closed forms: on demand, of the first step only. */
+static double least_bytes(const struct smg_world *w)
+{
+    struct smg_plan p;
+
+    if (smg_plan_make(w, &p))
+        return 0;
+    return (double)w->n_requests * ((double)p.budget.metadata_bytes + (double)p.proactive_bytes + (double)p.on_demand_bytes_step +
+                                    (double)p.speculative_bytes);
+}
+
+static void print_many(const char *before, double bytes, const char *after)
+{
+    char text[32];
+
+    smg_plan_bytes(bytes, text, sizeof text);
+    fprintf(stderr, "smartgen: %sat least %s %s; %s/emu-small.yaml is a small scenario, made for this\n", before, text, after, smg_sweeps_dir());
+}
+
 int smg_cmd_emu(const struct smg_args *a)
 {
     struct smg_scenario s;
     struct smg_world w;
-    int code;
+    double bytes;
+    int code, status = SMG_OK;
 
     if (a->role && strcmp(a->role, "all")) {
         fprintf(stderr, "smartgen emu: role '%s' is not available yet; --role all runs every instance on this host\n", a->role);
@@ -246,7 +274,13 @@ int smg_cmd_emu(const struct smg_args *a)
     smg_cli_warn(&s, &w);
     if (a->timeline)
         w.scenario.records.timeline = 1;
-    code = emulate(a, &w);
+    bytes = least_bytes(&w);
+    if (bytes > MANY_BYTES)
+        print_many("warning: ", bytes, "are to be moved and verified on this host");
+    code = emulate(a, &w, &status);
+    /* No answer within the time, from whichever side it was seen. */
+    if (bytes > MANY_BYTES && (status == SMG_ERR_DEADLOCK || status == SMG_ERR_LOST))
+        print_many("", bytes, "were to be moved: a longer --timeout gives them more time");
     smg_world_free(&w);
     return code;
 }

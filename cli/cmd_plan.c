@@ -128,7 +128,7 @@ static void print_paths(const struct smg_plan *p)
     row_bytes("metadata", p->budget.metadata_bytes, "");
     snprintf(remark, sizeof remark, "%.1f %% of the KV: the Kr set", 100 * (double)p->proactive_bytes / kv);
     row_bytes("pushed (proactive)", p->proactive_bytes, remark);
-    snprintf(remark, sizeof remark, "ratio %.3f", p->on_demand_ratio);
+    snprintf(remark, sizeof remark, "ratio %.3f of the selected entries", p->on_demand_ratio);
     if (p->evicts)
         row("on demand", "none", "", "absent entries are left out");
     else
@@ -188,8 +188,7 @@ static void print_table(const struct smg_world *w, const struct smg_plan *p)
     print_latencies(p);
     print_pools(p);
     printf("\n");
-    if (w->synthetic_importance || w->synthetic_workload)
-        printf("synthetic:%s%s\n", w->synthetic_importance ? " importance" : "", w->synthetic_workload ? " workload" : "");
+    smg_cli_synthetic(w, "");
     smg_plan_conclude(w, p, stdout);
 }
 

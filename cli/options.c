@@ -327,6 +327,13 @@ void smg_cli_warning(void *arg, const char *text)
     fprintf(stderr, "smartgen: warning: %s\n", text);
 }
 
+void smg_cli_synthetic(const struct smg_world *w, const char *indent)
+{
+    if (w->synthetic_importance || w->synthetic_selection || w->synthetic_workload)
+        printf("%ssynthetic:%s%s%s\n", indent, w->synthetic_importance ? " importance" : "",
+               w->synthetic_selection ? " selection" : "", w->synthetic_workload ? " workload" : "");
+}
+
 static int set_by_hand(const char *key)
 {
     char at[300];

@@ -64,14 +64,12 @@ static void print_outcome(const struct smg_run *run, const char *output)
     print_seconds(", TTST", mean(r, smg_record_ttst_s));
     print_seconds(", TBT", mean(r, smg_record_tbt_mean_s));
     if (!isnan(ratio))
-        printf("; on-demand ratio %.3f", ratio);
+        printf("; on-demand ratio %.3f over all steps", ratio);
     printf("\n  received MB:");
     for (int p = 0; p < SMG_PATHS; p++)
         printf(" %s %.4g", smg_path_name((enum smg_path)p), (double)run->stats->received_bytes[p] * 1e-6);
     printf("\n");
-    if (w->synthetic_importance || w->synthetic_selection || w->synthetic_workload)
-        printf("  synthetic:%s%s%s\n", w->synthetic_importance ? " importance" : "", w->synthetic_selection ? " selection" : "",
-               w->synthetic_workload ? " workload" : "");
+    smg_cli_synthetic(w, "  ");
     if (output)
         printf("  records in %s\n", output);
 }

@@ -267,6 +267,15 @@ for key in tp_s tt_s ttft_s ttst_s tbt_s; do
     # JSON writes 9 digits as well, perhaps with zeros at the end.
     grep -qF " $(json_value "$work/plan.json" $key | awk '{ printf "%.9g", $1 }') s" "$work/stdout" || fail "plan: $key is not in the table" "$work/stdout"
 done
+# Both say the same three things.
+said=$(sed -n 's/^synthetic://p' "$work/stdout")
+for what in importance selection workload; do
+    case $(json_value "$work/plan.json" $what) in
+    true) [[ " $said " == *" $what "* ]] || fail "plan: does not say that $what is synthetic" "$work/stdout" ;;
+    false) [[ " $said " != *" $what "* ]] || fail "plan: says that $what is synthetic" "$work/stdout" ;;
+    *) fail "plan --json: synthetic.$what" "$work/plan.json" ;;
+    esac
+done
 ! grep -q ' $' "$work/stdout" || fail "plan: blanks at the end of a line"
 [ "$(grep -c '^In short' "$work/stdout")" -eq 1 ] || fail "plan: no conclusion" "$work/stdout"
 

@@ -277,6 +277,14 @@ if has_emu; then
     must "emu without a source" 0 emu "$work/plain.yaml" -o "$work/emu"
     grep -q '"source": "entry"' "$work/emu/run.json" || fail "emu without a source: run.json does not say entry" "$work/emu/run.json"
     ok "emu without a word about the source runs with entries"
+    # A scenario of the simulation: what is to be moved is said before, and again when the time was too short. 0.1 s is: the first
+    # prefill alone is paced at 0.46 s, and until then nothing moves.
+    must "a large emulation" 1 emu --timeout 0.1
+    says "a large emulation" "warning: at least 8.791 GB are to be moved and verified on this host" \
+        "at least 8.791 GB were to be moved: a longer --timeout" /emu-small.yaml
+    [ -f "$(sed -n 's/.*; \(.*emu-small.yaml\) is a small scenario.*/\1/p' "$work/stderr" | head -n 1)" ] ||
+        fail "a large emulation: the small scenario is not there" "$work/stderr"
+    ok "a large emulation: what is to be moved, --timeout, and a small scenario that is there"
     must "a failed emulation" 1 emu "$work/plain.yaml" --set emu.mutant=flip-byte --set records.decisions=true -o "$work/failed"
     one_line "a failed emulation"
     for file in run.json requests.csv summary.json decisions.csv events.bin actions.bin; do
