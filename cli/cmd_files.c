@@ -95,12 +95,14 @@ static int known_figure(const char *id)
 static int check_figures(const struct smg_args *a)
 {
     for (size_t i = 0; i < a->n_operands; i++) {
+        const char *near;
         if (known_figure(a->operand[i]))
             continue;
-        fprintf(stderr, "smartgen figures: unknown figure '%s'; known:", a->operand[i]);
+        fprintf(stderr, "smartgen figures: expected");
         for (const char *const *known = smg_figure_ids; *known; known++)
-            fprintf(stderr, " %s", *known);
-        fputc('\n', stderr);
+            fprintf(stderr, "%s%s", known == smg_figure_ids ? " " : known[1] ? ", " : " or ", *known);
+        near = smg_nearest(a->operand[i], smg_figure_ids);
+        fprintf(stderr, ", found '%s'%s%s%s\n", a->operand[i], near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
         return SMG_ERR_INVALID;
     }
     return SMG_OK;

@@ -212,6 +212,7 @@ refused "a shell without completion" "unknown shell 'fish'; there is a script fo
 refused "unknown kind" "did you mean 'models'?" -- list model
 refused "unknown kind, nothing near" "list --help" -- list xyzzy
 refused "unknown figure" fig99 -- figures fig99 -o "$place/out"
+refused "a figure, misspelt" "found 'fig2'; did you mean 'fig02'?" -- figures fig2 -o "$place/out"
 refused "emu: role" role -- emu "$small" --role prefill OUT
 refused "emu: fabric" fabrik -- emu "$small" --fabric fabrik OUT
 refused "profile: more requests than lengths" "--requests: expected a whole number in [1, 4096], found '4097'" -- \
