@@ -314,9 +314,6 @@ int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w)
     absolute_paths(&w->scenario);
     if (w->workload_note.text[0])
         fprintf(stderr, "smartgen: warning: %s\n", w->workload_note.text);
-    if (smg_instance_idle(&s->prefill) || smg_instance_idle(&s->decode))
-        fprintf(stderr, "smartgen: warning: key '%s.instance' has no effect: every key that it stands for is given\n",
-                smg_instance_idle(&s->prefill) ? "prefill" : "decode");
     warn_model(w);
     return 0;
 }

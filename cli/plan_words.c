@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/plugin.h"
+#include "core/rank.h"
 #include "core/scheme.h"
 #include "traces/world.h"
 
@@ -55,6 +57,11 @@ static int plan_smartgen(const struct smg_world *w, struct smg_plan *out)
     int status;
 
     snprintf(s.scheme, sizeof s.scheme, "smartgen");
+    if (w->plugin && w->plugin->scheme) { /* it would take the place of smartgen again; one that only ranks stays */
+        s.policy[0] = '\0';
+        if (!smg_rank_find(s.proactive.ranking))
+            snprintf(s.proactive.ranking, sizeof s.proactive.ranking, "profile");
+    }
     status = smg_world_load(&s, &other, &diag);
     if (status)
         return status;

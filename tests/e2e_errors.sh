@@ -151,6 +151,13 @@ warned "a key of another scheme, quiet" "--set hack.bits=4: key 'hack.bits': has
     sim "$small" --engine native -q --set hack.bits=4
 warned "a key of the emulation" "--set emu.link=free: key 'emu.link': has no effect: only an emulation reads it" \
     sim "$small" --engine native -q --set emu.link=free
+instance=$("$SMARTGEN" list instances | head -n 1)
+warned "an instance that nothing is taken of" \
+    "--set prefill.instance=$instance: key 'prefill.instance': has no effect: every key that it stands for is given" \
+    plan --set "prefill.instance=$instance" --set prefill.gpu=l20 --set prefill.gpus_per_node=2 --set prefill.link_gbps=32 \
+    --set prefill.vcpus=32 --set prefill.host_memory_gib=256
+must "an instance that something is taken of" 0 plan --set "prefill.instance=$instance" --set prefill.gpu=l20
+[ ! -s "$work/stderr" ] || fail "an instance that something is taken of: warns" "$work/stderr"
 yaml emulated "emu: {link: free}"
 must "a key of the emulation in a file" 0 plan "$work/emulated.yaml"
 [ ! -s "$work/stderr" ] || fail "a key of the emulation in a file: warns" "$work/stderr"

@@ -108,6 +108,16 @@ must "a plug-in in vain" 0 plan scenario.yaml --set policy=./newest.so --set pro
 says "a plug-in in vain" "key 'policy': the plug-in brings no scheme, and proactive.ranking names none of its rankings (newest)"
 must "a plug-in that another run of the file is for" 0 plan scenario.yaml --set proactive.ranking=random
 [ ! -s "$work/stderr" ] || fail "a plug-in that another run of the file is for: warns" "$work/stderr"
+# The conclusion of a plan compares with smartgen itself, not with the plug-in's scheme once more.
+plugin whole 'static void f(const struct smg_scenario *s, struct smg_features *o) { (void)s; *o = (struct smg_features){.always_full = 1, .ranking = "sequential"}; }
+static const struct smg_scheme s = {.name = "everything", .doc = "all", .features = f}; SMG_PLUGIN(.name = "x", .scheme = &s);'
+must "a plug-in's scheme" 0 plan scenario.yaml --set policy=./whole.so --set proactive.ranking=profile
+sed -n 's/^In short.*scheme everything sends everything before decoding starts; //p' "$work/stdout" >"$work/everything"
+must "the same, built in" 0 plan scenario.yaml --set policy= --set scheme=full --set proactive.ranking=profile
+sed -n 's/^In short.*scheme full sends everything before decoding starts; //p' "$work/stdout" >"$work/full"
+grep -q 'smartgen would have TTST .* instead of' "$work/full" || fail "a plan's conclusion: smartgen is not another scheme than full" "$work/stdout"
+same "a plan's conclusion" "$work/everything" "$work/full"
+ok "a plan of a plug-in's scheme compares it with smartgen"
 must "a name nobody has" 2 plan scenario.yaml --set proactive.ranking=newst
 says "a name nobody has" "did you mean 'newest'?"
 

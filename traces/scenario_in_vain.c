@@ -7,6 +7,7 @@
 #include "core/scheme.h"
 #include "traces/scenario.h"
 #include "traces/scenario_origin.h"
+#include "traces/world.h"
 
 struct rule {
     const char *key;
@@ -70,7 +71,21 @@ static int no_hata(const struct smg_scenario *s)
     return s->selector != SMG_SELECTOR_HATA;
 }
 
+static int idle_prefill(const struct smg_scenario *s)
+{
+    return smg_instance_idle(&s->prefill);
+}
+
+static int idle_decode(const struct smg_scenario *s)
+{
+    return smg_instance_idle(&s->decode);
+}
+
+static const char all_given[] = "has no effect: every key that it stands for is given";
+
 static const struct rule rules[] = {
+    {"prefill.instance", idle_prefill, NULL, all_given},
+    {"decode.instance", idle_decode, NULL, all_given},
     {"workload.file", no_trace, "workload.kind", NULL},
     {"workload.format", no_trace, "workload.kind", NULL},
     {"workload.limit", no_trace, "workload.kind", NULL},
