@@ -4,7 +4,6 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,28 +13,13 @@
 #include "traces/data_dir.h"
 #include "traces/text.h"
 
-#ifndef PKGDATADIR
-#define PKGDATADIR "/usr/local/share/smartgen"
-#endif
-
 extern char **environ;
 
 const char *smg_plots_dir(void)
 {
     static char path[SMG_PATH_MAX];
-    const char *chosen = getenv("SMARTGEN_PLOTS"), *beside;
 
-    if (chosen && chosen[0])
-        return chosen;
-    beside = smg_beside_program("plots", path);
-    if (beside)
-        return beside;
-#ifdef SMG_SRCDIR
-    struct stat info;
-    if (!stat(SMG_SRCDIR "/plots", &info) && S_ISDIR(info.st_mode))
-        return SMG_SRCDIR "/plots";
-#endif
-    return PKGDATADIR "/plots";
+    return smg_shared_folder("SMARTGEN_PLOTS", "plots", "plots", path);
 }
 
 static int run_program(char *const argv[], struct smg_diag *diag)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -14,28 +13,13 @@
 #include "traces/text.h"
 #include "traces/world.h"
 
-#ifndef PKGDATADIR
-#define PKGDATADIR "/usr/local/share/smartgen"
-#endif
-
 enum { SETS_MAX = 128 };
 
 const char *smg_sweeps_dir(void)
 {
     static char path[SMG_PATH_MAX];
-    const char *chosen = getenv("SMARTGEN_EXPERIMENTS"), *beside;
 
-    if (chosen && chosen[0])
-        return chosen;
-    beside = smg_beside_program("experiments", path);
-    if (beside)
-        return beside;
-#ifdef SMG_SRCDIR
-    struct stat info;
-    if (!stat(SMG_SRCDIR "/experiments", &info) && S_ISDIR(info.st_mode))
-        return SMG_SRCDIR "/experiments";
-#endif
-    return PKGDATADIR "/experiments";
+    return smg_shared_folder("SMARTGEN_EXPERIMENTS", "experiments", "experiments", path);
 }
 
 static void free_set(struct smg_sweep_set *set)

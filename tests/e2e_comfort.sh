@@ -130,7 +130,7 @@ done
 while read -r key; do
     grep -qF "$key (default " "$work/plain" || fail "the manual page has no key $key"
 done <"$work/keys"
-for name in $(grep -rhoE 'getenv\("SMARTGEN_[A-Z]+"' "$top_srcdir"/{cli,traces,sim,emu,experiments} --include='*.c' | grep -o 'SMARTGEN_[A-Z]*' | sort -u); do
+for name in $(grep -rhoE '"SMARTGEN_[A-Z]+"' "$top_srcdir"/{cli,traces,sim,emu,experiments} --include='*.c' | grep -o 'SMARTGEN_[A-Z]*' | sort -u); do
     grep -qx "$name" "$work/plain" || fail "the manual page has no variable $name"
 done
 ! grep -n "^[.'][^A-Za-z\\\\]" "$work/smartgen.1" || fail "the manual page has a line that roff misreads"

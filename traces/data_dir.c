@@ -39,7 +39,9 @@ static const char *beside(const char *file, const char *up, const char *folder, 
     return length > 0 && length < SMG_PATH_MAX && is_folder(path) ? path : NULL;
 }
 
-const char *smg_beside_program(const char *folder, char path[SMG_PATH_MAX])
+/* A folder of the installed files, found from where the program or the library itself lies, so that an installed tree can be
+ * moved; NULL: there is none. */
+static const char *beside_program(const char *folder, char path[SMG_PATH_MAX])
 {
     char program[SMG_PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -58,24 +60,32 @@ const char *smg_beside_program(const char *folder, char path[SMG_PATH_MAX])
     return found;
 }
 
-const char *smg_data_dir(void)
+const char *smg_shared_folder(const char *variable, const char *folder, const char *in_source, char path[SMG_PATH_MAX])
 {
-    static char path[SMG_PATH_MAX];
-    const char *chosen = getenv("SMARTGEN_DATA"), *installed;
+    const char *chosen = getenv(variable);
 
     if (chosen != NULL && chosen[0] != '\0') {
         return chosen;
     }
-    installed = smg_beside_program("data", path);
-    if (installed != NULL) {
-        return installed;
+    if (beside_program(folder, path) != NULL) {
+        return path;
     }
 #ifdef SMG_SRCDIR
-    if (is_folder(SMG_SRCDIR "/traces/data")) {
-        return SMG_SRCDIR "/traces/data";
+    if (snprintf(path, SMG_PATH_MAX, "%s/%s", SMG_SRCDIR, in_source) < SMG_PATH_MAX && is_folder(path)) {
+        return path;
     }
+#else
+    (void)in_source;
 #endif
-    return PKGDATADIR "/data";
+    snprintf(path, SMG_PATH_MAX, "%s/%s", PKGDATADIR, folder);
+    return path;
+}
+
+const char *smg_data_dir(void)
+{
+    static char path[SMG_PATH_MAX];
+
+    return smg_shared_folder("SMARTGEN_DATA", "data", "traces/data", path);
 }
 
 struct names {

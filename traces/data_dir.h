@@ -5,9 +5,10 @@
 #include "core/status.h"
 #include "core/world.h"
 
-/* A folder of the installed files, found from where the program or the library itself lies, so that an installed tree can be
- * moved; NULL: there is none. */
-const char *smg_beside_program(const char *folder, char path[SMG_PATH_MAX]);
+/* A folder that comes with the program: what the environment variable says; else share/smartgen/folder of the tree in which the
+ * program or the library itself lies, so that an installed tree can be moved; else in_source of the source tree, else of the
+ * prefix that was configured. Returns the variable's value, or path. */
+const char *smg_shared_folder(const char *variable, const char *folder, const char *in_source, char path[SMG_PATH_MAX]);
 
 /* File of a built-in name of a kind ("models", "gpus", "nics", "hosts", "instances"), or of a path: a name with a '/' or the
  * ending .json is a path; the folder of a model stands for the config.json in it. The file need not be readable. Unknown names
