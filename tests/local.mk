@@ -1,6 +1,7 @@
 # Tests. One cmocka program per file tests/test_NAME.c: adding one is one line here. A test that cannot run here prints one line
 # "skip: REASON" and exits with 77.
 SMG_UNIT_TESTS =
+SMG_UNIT_TESTS += tests/test_kernels_importance
 SMG_UNIT_TESTS += tests/test_importance_rcu
 SMG_UNIT_TESTS += tests/test_importance_file
 SMG_UNIT_TESTS += tests/test_generator

@@ -1,0 +1,52 @@
+/* TEMPORARY, gone before this lands: what is still to be written. Delete your lines. */
+#include "kernels/backend.h"
+
+#define TODO(name)                                                                                                               \
+    int smg_check_##name(struct smg_kernels *k, const struct smg_##name##_args *a)                                               \
+    {                                                                                                                            \
+        (void)a;                                                                                                                 \
+        return smg_kernels_refuse(k, #name ": to be written");                                                                   \
+    }                                                                                                                            \
+    int smg_reference_##name(struct smg_kernels *k, const struct smg_##name##_args *a, struct smg_stream *s)                     \
+    {                                                                                                                            \
+        (void)k;                                                                                                                 \
+        (void)a;                                                                                                                 \
+        (void)s;                                                                                                                 \
+        return SMG_ERR_UNSUPPORTED;                                                                                              \
+    }                                                                                                                            \
+    int smg_cpu_##name(struct smg_kernels *k, const struct smg_##name##_args *a, struct smg_stream *s)                           \
+    {                                                                                                                            \
+        (void)k;                                                                                                                 \
+        (void)a;                                                                                                                 \
+        (void)s;                                                                                                                 \
+        return SMG_ERR_UNSUPPORTED;                                                                                              \
+    }                                                                                                                            \
+    int smg_cuda_##name(struct smg_kernels *k, const struct smg_##name##_args *a, struct smg_stream *s)                          \
+    {                                                                                                                            \
+        (void)k;                                                                                                                 \
+        (void)a;                                                                                                                 \
+        (void)s;                                                                                                                 \
+        return SMG_ERR_UNSUPPORTED;                                                                                              \
+    }
+TODO(importance)
+TODO(rotate)
+TODO(project)
+TODO(skew)
+TODO(scores)
+TODO(threshold)
+TODO(group_scores)
+TODO(topk)
+TODO(hash_encode)
+TODO(hash_scores)
+TODO(page_update)
+TODO(page_scores)
+TODO(page_expand)
+TODO(split)
+TODO(pack)
+TODO(unpack)
+TODO(gather)
+TODO(scatter)
+TODO(attention)
+TODO(hack_quantize)
+TODO(hack_dequantize)
+TODO(hack_attention)
