@@ -50,6 +50,9 @@ void smg_run_stats_add(struct smg_run_stats *a, const struct smg_run_stats *b)
     a->blocks_rewritten += b->blocks_rewritten;
     a->blocks_unknown += b->blocks_unknown;
     a->invalid_entries += b->invalid_entries;
+    a->attention_outputs += b->attention_outputs;
+    a->attention_digest += b->attention_digest;
+    a->attention_error = a->attention_error > b->attention_error ? a->attention_error : b->attention_error;
     a->events += b->events;
     a->actions += b->actions;
     a->end_s = a->end_s > b->end_s ? a->end_s : b->end_s;

@@ -25,6 +25,9 @@ struct smg_run_stats {
     uint64_t blocks_rewritten;       /* must be 0 */
     uint64_t blocks_unknown;         /* written to a request that has no memory: must be 0 */
     uint64_t invalid_entries;        /* used before they were valid: must be 0 */
+    uint64_t attention_outputs;      /* computed by kernels: (request, step, layer); 0: none */
+    uint64_t attention_digest;       /* of their bits, whatever their order */
+    double attention_error;          /* largest difference from the reference, relative to a query head's largest value */
     uint64_t events, actions;
     double end_s;                    /* clock when nothing was pending any more */
 };

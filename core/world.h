@@ -37,6 +37,7 @@ enum smg_routing { SMG_ROUTING_LEAST_LOADED, SMG_ROUTING_ROUND_ROBIN };
 enum smg_write_order { SMG_ORDER_DEVICE, SMG_ORDER_ASSUME, SMG_ORDER_FENCE };
 enum smg_verify { SMG_VERIFY_NONE, SMG_VERIFY_ALL };
 enum smg_emu_compute { SMG_EMU_PACED, SMG_EMU_KERNELS };
+enum smg_backend { SMG_BACKEND_CPU, SMG_BACKEND_REFERENCE };
 enum smg_link { SMG_LINK_SHAPED, SMG_LINK_FREE };
 enum smg_mutant { SMG_MUTANT_NONE, SMG_MUTANT_FLIP_BYTE, SMG_MUTANT_EARLY_MASK };
 
@@ -138,6 +139,7 @@ struct smg_scenario {
     enum smg_engine_kind engine;
     struct {
         enum smg_emu_compute compute;
+        enum smg_backend backend;         /* of the kernels */
         enum smg_verify verify;
         char token[SMG_NAME_MAX];
         enum smg_write_order write_order;

@@ -7,8 +7,17 @@ libsmgemu_la_LIBADD = $(VERBS_LIBS)
 libsmgemu_la_SOURCES = \
 	emu/arena.c \
 	emu/arena.h \
+	emu/compute.c \
+	emu/compute.h \
+	emu/compute_attend.c \
+	emu/compute_plan.c \
+	emu/compute_priv.h \
+	emu/compute_select.c \
 	emu/ctl.c \
+	emu/decode_move.c \
+	emu/decode_priv.h \
 	emu/decode_side.c \
+	emu/decode_verify.c \
 	emu/emu.h \
 	emu/fabric.c \
 	emu/fabric.h \

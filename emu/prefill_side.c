@@ -64,12 +64,27 @@ void smg_prefill_close(struct smg_process *p, uint32_t request)
     p->prefill[request] = NULL;
 }
 
-void smg_prefill_fill(struct smg_process *p, uint32_t request, uint32_t layer)
+/* Kernels also make the selector's metadata at once. */
+static int compute_layer(struct smg_process *p, struct smg_prefill_data *d, uint32_t request, uint32_t layer)
+{
+    uint8_t *kv = smg_process_at(p, d->kv);
+    int status = smg_compute_fill(p->compute, &d->layout, request, layer, kv);
+
+    if (!status && d->layout.metadata_token_bytes && smg_model_layer_selects(&p->world->model, layer))
+        status = smg_compute_metadata(p->compute, &d->layout, layer, kv,
+                                      smg_process_at(p, d->metadata + smg_layout_metadata(&d->layout, layer)));
+    return smg_process_compute(p, request, status);
+}
+
+int smg_prefill_fill(struct smg_process *p, uint32_t request, uint32_t layer)
 {
     struct smg_prefill_data *d = p->prefill[request];
 
+    if (d && p->compute)
+        return compute_layer(p, d, request, layer);
     if (d)
         smg_content_layer(&d->layout, p->world->scenario.seed, request, layer, smg_process_at(p, d->kv));
+    return SMG_OK;
 }
 
 /* ---- WRITEs ---- */
@@ -183,8 +198,9 @@ static int write_metadata(struct smg_process *p, struct smg_prefill_data *d, str
     const struct smg_item *it = &op->items[0];
     uint64_t at = smg_layout_metadata(&d->layout, it->layer) + it->first;
 
-    smg_content_metadata(p->world->scenario.seed, it->request, it->layer, it->first, it->count,
-                         smg_process_at(p, d->metadata + at));
+    if (!p->compute)
+        smg_content_metadata(p->world->scenario.seed, it->request, it->layer, it->first, it->count,
+                             smg_process_at(p, d->metadata + at));
     op->phase = 1;
     return post(p, op->action.peer, queue_of(op), d->metadata + at, it->count, p->cookie[op->action.request][2] + at,
                 smg_context(op, SMG_CONTEXT_OP), SMG_POST_DELIVERED);
@@ -310,6 +326,18 @@ static struct smg_index *index_find(struct smg_process *p, const struct smg_acti
     return x;
 }
 
+static int gather_by_kernel(struct smg_process *p, const struct smg_prefill_data *d, const struct smg_index *x, uint32_t request,
+                            const uint8_t *kv, uint8_t *out)
+{
+    uint64_t start[SMG_COMPUTE_MAX_HEADS], at = 0;
+
+    for (uint32_t h = 0; h < d->layout.heads; at += x->rows[h++])
+        start[h] = at;
+    return smg_process_compute(p, request,
+                               smg_compute_gather(p->compute, &d->layout, x->layer, kv, x->ids, start, x->rows, start, out,
+                                                  out + x->entries * d->layout.half_bytes));
+}
+
 /* Gathers into one contiguous reply, (all K rows, all V rows). */
 int smg_prefill_gather(struct smg_process *p, struct smg_op *op)
 {
@@ -326,6 +354,8 @@ int smg_prefill_gather(struct smg_process *p, struct smg_op *op)
         return smg_process_fail(p, status, "request %u: no room for a reply", op->action.request);
     kv = smg_process_at(p, d->kv);
     out = smg_process_at(p, x->reply_offset);
+    if (p->compute)
+        return gather_by_kernel(p, d, x, op->action.request, kv, out);
     for (uint32_t h = 0; h < d->layout.heads; h++) {
         for (uint32_t j = 0; j < x->rows[h]; j++, at++) {
             uint64_t v, k = smg_layout_entry(&d->layout, x->layer, h, (uint32_t)x->ids[at], &v);

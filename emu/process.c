@@ -33,6 +33,24 @@ uint64_t smg_context(const void *pointer, unsigned kind)
     return (uint64_t)(uintptr_t)pointer | kind;
 }
 
+/* ---- Contents ---- */
+
+int smg_process_half_is(struct smg_process *p, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v,
+                        uint64_t bytes, const uint8_t *data)
+{
+    uint8_t expected[4 * SMG_COMPUTE_MAX_DIM];
+
+    if (!p->compute)
+        return smg_content_is(p->world->scenario.seed, request, layer, head, token, v, bytes, data);
+    smg_compute_half(p->compute, request, layer, head, token, v, expected);
+    return !memcmp(expected, data, bytes);
+}
+
+int smg_process_compute(struct smg_process *p, uint32_t request, int status)
+{
+    return status ? smg_process_fail(p, status, "request %u: %s", request, smg_compute_diag(p->compute)) : SMG_OK;
+}
+
 /* ---- Events and timers ---- */
 
 int smg_process_event(struct smg_process *p, const struct smg_event *e)
@@ -128,7 +146,7 @@ static int start_compute(struct smg_process *p, struct smg_op *op)
     int status = SMG_OK;
 
     if (a->purpose == SMG_FOR_PREFILL_LAYER)
-        smg_prefill_fill(p, a->request, a->layer_lo);
+        status = smg_prefill_fill(p, a->request, a->layer_lo);
     if (a->purpose == SMG_FOR_ATTENTION)
         status = smg_decode_attention(p, a);
     return status ? status : timer_add(p, due_s, op, 0);
@@ -592,6 +610,8 @@ static int set_up_tables(struct smg_process *p)
         status = smg_lanes_create(p->self, p->instances, &p->lanes);
     if (!status && smg_world_is_decode(p->world, p->self))
         status = p->config->selection->create(p->world, &p->selection);
+    if (!status && p->plan && p->self != SMG_ROUTER)
+        status = smg_compute_create(p->world, p->plan, &p->compute, &p->diag);
     smg_pool_init(&p->pool, p->self ? smg_world_pool_bytes(p->world, p->self) : 0);
     return status;
 }
@@ -661,6 +681,7 @@ static void tear_down(struct smg_process *p)
     smg_arena_destroy(p->arena);
     if (p->selection)
         p->selection->type->destroy(p->selection);
+    smg_compute_destroy(p->compute);
     smg_lanes_destroy(p->lanes);
     smg_agent_destroy(p->agent);
     smg_actions_free(&p->actions);
@@ -699,6 +720,7 @@ struct child_arg {
     const struct smg_world *world;
     const struct smg_emu_config *config;
     struct smg_links *links;     /* NULL: not shaped */
+    struct smg_compute_plan *plan; /* NULL: paced */
 };
 
 static void process_init(struct smg_process *p, const struct child_arg *c, struct smg_harness *h)
@@ -709,6 +731,7 @@ static void process_init(struct smg_process *p, const struct child_arg *c, struc
     p->world = w;
     p->config = c->config;
     p->links = c->links;
+    p->plan = c->plan;
     p->harness = h;
     p->self = h->self;
     p->instances = smg_world_instances(w);
@@ -779,7 +802,7 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
                 struct smg_run_stats *stats, struct smg_diag *diag)
 {
     const struct smg_fabric_type *type = smg_fabric_find(config->fabric);
-    struct child_arg arg = {w, config, NULL};
+    struct child_arg arg = {w, config, NULL, NULL};
     struct smg_harness h;
     struct smg_process p;
     struct smg_diag theirs;
@@ -797,12 +820,15 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
         status = smg_fabric_load(type, diag); /* before the fork, so that it is loaded once */
     if (!status)
         status = smg_run_stats_init(stats, w->n_requests);
+    if (!status && w->scenario.emu.compute == SMG_EMU_KERNELS)
+        status = smg_compute_plan_create(w, &arg.plan, diag);
     if (!status && w->scenario.emu.link == SMG_LINK_SHAPED)
         status = smg_links_create(w, &arg.links);
     if (!status)
         status = smg_harness_fork(smg_world_instances(w), child, &arg, &h, diag);
     if (status) {
         smg_links_destroy(arg.links);
+        smg_compute_plan_destroy(arg.plan);
         return status;
     }
     process_init(&p, &arg, &h);
@@ -817,5 +843,6 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     tear_down(&p);
     smg_harness_close(&h);
     smg_links_destroy(arg.links);
+    smg_compute_plan_destroy(arg.plan);
     return status;
 }

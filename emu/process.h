@@ -12,6 +12,7 @@
 #include "core/split.h"
 #include "core/stats.h"
 #include "emu/arena.h"
+#include "emu/compute.h"
 #include "emu/emu.h"
 #include "emu/fabric.h"
 #include "emu/harness.h"
@@ -66,6 +67,8 @@ struct smg_decode_data {
     uint32_t *row_remote;        /* [heads] */
     int32_t *scratch;            /* [3][row_cap] */
     int split_valid;
+    uint8_t *own_metadata;       /* [layers] metadata of this layer was made here */
+    uint32_t *picked;            /* [heads] entries selected, before the split */
 };
 
 struct smg_timer {
@@ -94,10 +97,12 @@ struct smg_process {
     uint32_t instances;
     struct smg_harness *harness;
     struct smg_links *links;            /* NULL: not shaped */
+    const struct smg_compute_plan *plan; /* NULL: paced */
     struct smg_agent *agent;
     struct smg_lanes *lanes;
     struct smg_actions actions;
     struct smg_selection *selection;
+    struct smg_compute *compute;        /* NULL: paced */
     struct smg_fabric *fabric;
     struct smg_fabric_limits limits;
     struct smg_arena *arena;
@@ -136,6 +141,11 @@ uint8_t *smg_process_at(const struct smg_process *p, uint64_t offset);
 struct smg_piece smg_process_piece(const struct smg_process *p, uint64_t offset, uint64_t bytes);
 uint64_t smg_context(const void *pointer, unsigned kind);
 int smg_process_fail(struct smg_process *p, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Whether data is what K (v 0) or V of one entry must be. */
+int smg_process_half_is(struct smg_process *p, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v,
+                        uint64_t bytes, const uint8_t *data);
+/* Fails with what the kernels say. */
+int smg_process_compute(struct smg_process *p, uint32_t request, int status);
 uint64_t smg_process_arena_need(const struct smg_process *p);
 
 /* ctl.c */
@@ -149,7 +159,7 @@ uint64_t smg_ctl_bytes(const struct smg_world *w);
 uint64_t smg_prefill_need(const struct smg_process *p, uint32_t request);
 int smg_prefill_open(struct smg_process *p, uint32_t request);
 void smg_prefill_close(struct smg_process *p, uint32_t request);
-void smg_prefill_fill(struct smg_process *p, uint32_t request, uint32_t layer);
+int smg_prefill_fill(struct smg_process *p, uint32_t request, uint32_t layer);
 int smg_prefill_write(struct smg_process *p, struct smg_op *op);
 int smg_prefill_write_done(struct smg_process *p, struct smg_op *op, int *complete);
 int smg_prefill_index(struct smg_process *p, const struct smg_message *msg, const uint32_t *rows, uint64_t words);

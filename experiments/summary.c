@@ -196,6 +196,13 @@ static uint64_t digest(const struct smg_run_stats *s)
     return any ? smg_fnv1a64(SMG_FNV1A64_START, s->digest, s->n_requests * sizeof *s->digest) : 0;
 }
 
+/* What kernels computed: equal digests are equal bits. */
+static json_t *attention(const struct smg_run_stats *s)
+{
+    return json_pack("{s:I, s:o, s:o}", "outputs", (json_int_t)s->attention_outputs, "digest", smg_json_hex(s->attention_digest),
+                     "largest_error", smg_json_real(s->attention_error));
+}
+
 int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws, size_t n_laws, const char *path,
                            struct smg_diag *diag)
 {
@@ -219,6 +226,8 @@ int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws
               json_object_set_new(j, "goodput", goodput(run)) || json_object_set_new(j, "conservation", laws_json(laws, n_laws));
     if (!bad && entries)
         bad = json_object_set_new(j, "digest", smg_json_hex(entries));
+    if (!bad && run->stats->attention_outputs)
+        bad = json_object_set_new(j, "attention", attention(run->stats));
     if (bad) {
         json_decref(j);
         j = NULL;

@@ -13,11 +13,13 @@ libsmgkernels_la_SOURCES = \
 	kernels/isa_avx2_begin.inc \
 	kernels/isa_avx2_end.inc \
 	kernels/kernels.c \
+	kernels/planted.c \
 	kernels/reference_importance.c \
 	kernels/smg_attend.h \
 	kernels/smg_dtype.h \
 	kernels/smg_kernels.h \
 	kernels/smg_move.h \
+	kernels/smg_planted.h \
 	kernels/smg_select.h \
 	kernels/threads.c \
 	kernels/threads.h \

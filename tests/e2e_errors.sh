@@ -196,7 +196,6 @@ for scheme in hack proactive-only streamingllm; do
 done
 refused "a plug-in" "key 'policy'" mine.so "cannot open" -- sim "$small" --set policy=./mine.so OUT
 refused "chunked prefill" prefill.chunk_tokens -- sim "$small" --set prefill.chunk_tokens=256 OUT
-refused "kernels" emu.compute kernels -- emu "$small" --set emu.compute=kernels OUT
 refused "tensor parallelism that does not divide" prefill.tp -- sim "$small" --set prefill.tp=3 OUT
 refused "too many instances" instances -- sim "$small" --set prefill.nodes=70000 OUT
 

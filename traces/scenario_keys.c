@@ -68,6 +68,7 @@ static const char *const layouts[] = {"atc26", "v1", NULL};
 static const char *const details[] = {"layer", "iteration", NULL};
 static const char *const engines[] = {"simgrid", "native", NULL};
 static const char *const computes[] = {"paced", "kernels", NULL};
+static const char *const backends[] = {"cpu", "reference", NULL};
 static const char *const verifies[] = {"none", "all", NULL};
 static const char *const write_orders[] = {"device", "assume", "fence", NULL};
 static const char *const links[] = {"shaped", "free", NULL};
@@ -209,7 +210,9 @@ static const struct smg_key table[] = {
     CHOICE("detail", detail, "layer", details, "Level of detail of a decode step."),
     CHOICE("engine", engine, "simgrid", engines, "Simulation engine."),
 
-    CHOICE("emu.compute", emu.compute, "paced", computes, "Model work is waited for, or done by kernels."),
+    CHOICE("emu.compute", emu.compute, "paced", computes,
+           "Work around the KV cache: waited for, or also done by kernels on synthetic tensors."),
+    CHOICE("emu.backend", emu.backend, "cpu", backends, "What the kernels of emu.compute run on."),
     CHOICE("emu.verify", emu.verify, "all", verifies, "Check every entry that attention reads."),
     TEXT("emu.token", emu.token, "none", "How emulated tokens are made."),
     CHOICE("emu.write_order", emu.write_order, "device", write_orders, "What keeps the mask behind the data."),

@@ -128,9 +128,6 @@ static int check_available(const struct smg_scenario *s, struct smg_diag *diag)
     if (s->prefill_chunk_tokens != 0) {
         return not_available(diag, "prefill.chunk_tokens", "chunked prefill", "use 0, the whole prompt");
     }
-    if (s->emu.compute == SMG_EMU_KERNELS) {
-        return not_available(diag, "emu.compute", "kernels", "use paced");
-    }
     if (strcmp(s->emu.token, "none") != 0) {
         return not_available(diag, "emu.token", s->emu.token, "use none");
     }
