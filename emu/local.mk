@@ -18,6 +18,7 @@ libsmgemu_la_SOURCES = \
 	emu/decode_priv.h \
 	emu/decode_side.c \
 	emu/decode_verify.c \
+	emu/emu.c \
 	emu/emu.h \
 	emu/fabric.c \
 	emu/fabric.h \
@@ -37,4 +38,7 @@ libsmgemu_la_SOURCES = \
 	emu/pipe.h \
 	emu/prefill_side.c \
 	emu/process.c \
-	emu/process.h
+	emu/process.h \
+	emu/process_events.c \
+	emu/process_execute.c \
+	emu/process_setup.c

@@ -25,7 +25,7 @@ enum { SMG_CONTEXT_NONE = 0, SMG_CONTEXT_OP = 1, SMG_CONTEXT_RECEIVE = 2, SMG_CO
 /* A message on the wire: header, then for INDEX rows[heads] counts and the ids of all rows. */
 struct smg_wire {
     uint32_t magic;
-    uint32_t bytes;              /* of the whole message */
+    uint32_t bytes; /* of the whole message */
     struct smg_message msg;
     uint32_t rows_then_ids[];
 };
@@ -37,20 +37,20 @@ struct smg_index {
     struct smg_index *next;
     uint32_t step;
     uint16_t layer;
-    uint32_t *rows;              /* [heads] */
-    int32_t *ids;                /* all rows, one after the other */
+    uint32_t *rows; /* [heads] */
+    int32_t *ids;   /* all rows, one after the other */
     uint64_t entries;
-    uint64_t reply_offset;       /* gathered bytes, in the arena; UINT64_MAX: none yet */
+    uint64_t reply_offset; /* gathered bytes, in the arena; UINT64_MAX: none yet */
 };
 
 /* What a prefill instance holds of a request. */
 struct smg_prefill_data {
     struct smg_layout layout;
-    uint64_t kv, metadata;       /* arena offsets */
-    uint8_t *written;            /* [layers][blocks] */
-    struct smg_index *index;     /* oldest first */
-    struct smg_op *fenced;       /* write_order fence: mask to be posted when the data is there */
-    struct smg_item held;        /* mutant early-mask: data that is held back; count 0: none */
+    uint64_t kv, metadata;   /* arena offsets */
+    uint8_t *written;        /* [layers][blocks] */
+    struct smg_index *index; /* oldest first */
+    struct smg_op *fenced;   /* write_order fence: mask to be posted when the data is there */
+    struct smg_item held;    /* mutant early-mask: data that is held back; count 0: none */
 };
 
 /* What a decode instance holds of a request: memory, ledger, and the split of the stage in progress. */
@@ -60,21 +60,21 @@ struct smg_decode_data {
     struct smg_ledger *ledger;
     uint32_t step;
     uint16_t layer;
-    uint32_t row_cap;            /* entries per row in device and staging: prompt tokens */
-    int32_t *ids;                /* [heads][row_cap] row order as gathered: remote first when reordering */
-    uint8_t *remote;             /* [heads][row_cap] */
-    uint32_t *row;               /* [heads] entries of each row */
-    uint32_t *row_remote;        /* [heads] */
-    int32_t *scratch;            /* [3][row_cap] */
+    uint32_t row_cap;     /* entries per row in device and staging: prompt tokens */
+    int32_t *ids;         /* [heads][row_cap] row order as gathered: remote first when reordering */
+    uint8_t *remote;      /* [heads][row_cap] */
+    uint32_t *row;        /* [heads] entries of each row */
+    uint32_t *row_remote; /* [heads] */
+    int32_t *scratch;     /* [3][row_cap] */
     int split_valid;
-    uint8_t *own_metadata;       /* [layers] metadata of this layer was made here */
-    uint32_t *picked;            /* [heads] entries selected, before the split */
+    uint8_t *own_metadata; /* [layers] metadata of this layer was made here */
+    uint32_t *picked;      /* [heads] entries selected, before the split */
 };
 
 struct smg_timer {
     double due_s;
     uint64_t sequence;
-    struct smg_op *op;           /* NULL: TIMER action or arrival */
+    struct smg_op *op; /* NULL: TIMER action or arrival */
     int arrival;
 };
 
@@ -96,47 +96,45 @@ struct smg_process {
     uint16_t self;
     uint32_t instances;
     struct smg_harness *harness;
-    struct smg_links *links;            /* NULL: not shaped */
+    struct smg_links *links;             /* NULL: not shaped */
     const struct smg_compute_plan *plan; /* NULL: paced */
     struct smg_agent *agent;
     struct smg_lanes *lanes;
     struct smg_actions actions;
     struct smg_selection *selection;
-    struct smg_compute *compute;        /* NULL: paced */
+    struct smg_compute *compute; /* NULL: paced */
     struct smg_fabric *fabric;
     struct smg_fabric_limits limits;
     struct smg_arena *arena;
     struct smg_mr *mr;
-    struct smg_publication *peer;       /* [instances] */
+    struct smg_publication *peer; /* [instances] */
     struct smg_pool pool;
-    uint64_t *reserved_bytes;           /* [n_requests] */
-    struct smg_prefill_data **prefill;  /* [n_requests] */
-    struct smg_decode_data **decode;    /* [n_requests] */
-    uint64_t ones;                      /* arena offset of mask bytes of value 1 */
-    uint64_t ctl_bytes;                 /* room of one control message */
-    uint64_t ctl_receive, ctl_send;     /* arena offsets */
+    uint64_t *reserved_bytes;          /* [n_requests] */
+    struct smg_prefill_data **prefill; /* [n_requests] */
+    struct smg_decode_data **decode;   /* [n_requests] */
+    uint64_t ones;                     /* arena offset of mask bytes of value 1 */
+    uint64_t ctl_bytes;                /* room of one control message */
+    uint64_t ctl_receive, ctl_send;    /* arena offsets */
     struct smg_send_slot send[SMG_CTL_SENDS];
-    struct smg_timer *timer;            /* heap by (due, sequence) */
+    struct smg_timer *timer; /* heap by (due, sequence) */
     size_t n_timers, cap_timers;
-    struct smg_event *event;            /* ring of events not delivered yet */
+    struct smg_event *event; /* ring of events not delivered yet */
     size_t event_head, n_events, cap_events;
     uint64_t sequence;
     uint32_t next_arrival;
     int mutated;
     int stopping;
-    uint64_t (*cookie)[3];              /* [n_requests] where to write; may be told before the request is assigned here */
-    uint32_t *kr_blocks;                /* [n_requests] as assigned */
-    uint8_t *full;                      /* [n_requests] */
-    uint8_t *handed_off;                /* [n_requests] prefill said that its metadata is here */
+    uint64_t (*cookie)[3]; /* [n_requests] where to write; may be told before the request is assigned here */
+    uint32_t *kr_blocks;   /* [n_requests] as assigned */
+    uint8_t *full;         /* [n_requests] */
+    uint8_t *handed_off;   /* [n_requests] prefill said that its metadata is here */
     struct smg_observer observer;
     struct smg_run_stats stats;
     struct smg_diag diag;
 };
 
 /* process.c */
-int smg_process_event(struct smg_process *p, const struct smg_event *e);
-int smg_process_done(struct smg_process *p, struct smg_op *op);     /* completes an operation, with its event */
-int smg_process_kick(struct smg_process *p);
+int smg_process_loop(struct smg_process *p);
 uint8_t *smg_process_at(const struct smg_process *p, uint64_t offset);
 struct smg_piece smg_process_piece(const struct smg_process *p, uint64_t offset, uint64_t bytes);
 uint64_t smg_context(const void *pointer, unsigned kind);
@@ -146,11 +144,27 @@ int smg_process_half_is(struct smg_process *p, uint32_t request, uint32_t layer,
                         uint64_t bytes, const uint8_t *data);
 /* Fails with what the kernels say. */
 int smg_process_compute(struct smg_process *p, uint32_t request, int status);
+
+/* process_events.c */
+int smg_process_event(struct smg_process *p, const struct smg_event *e);
+int smg_process_timer(struct smg_process *p, double due_s, struct smg_op *op, int arrival); /* op NULL: TIMER action or arrival */
+struct smg_timer smg_process_timer_pop(struct smg_process *p);                              /* the soonest of n_timers > 0 */
+
+/* process_execute.c */
+int smg_process_submit(struct smg_process *p);                       /* the actions of a step */
+int smg_process_kick(struct smg_process *p);                         /* starts what heads its lane */
+int smg_process_resume(struct smg_process *p, struct smg_op *op);    /* its timer is due */
+int smg_process_completed(struct smg_process *p, struct smg_op *op); /* one of its transfers is */
+int smg_process_done(struct smg_process *p, struct smg_op *op);      /* completes it, with its event */
+
+/* process_setup.c */
+int smg_process_set_up(struct smg_process *p);
+void smg_process_tear_down(struct smg_process *p);
 uint64_t smg_process_arena_need(const struct smg_process *p);
 
 /* ctl.c */
 int smg_ctl_post_receives(struct smg_process *p);
-int smg_ctl_send(struct smg_process *p, struct smg_op *op);         /* SMG_ERR_CAPACITY: try again later */
+int smg_ctl_send(struct smg_process *p, struct smg_op *op); /* SMG_ERR_CAPACITY: try again later */
 int smg_ctl_sent(struct smg_process *p, uint64_t slot);
 int smg_ctl_received(struct smg_process *p, const struct smg_completion *c);
 uint64_t smg_ctl_bytes(const struct smg_world *w);
@@ -171,12 +185,12 @@ int smg_prefill_message(struct smg_process *p, uint16_t from, const struct smg_m
 /* decode_side.c */
 uint64_t smg_decode_need(const struct smg_process *p, uint32_t request);
 int smg_decode_open(struct smg_process *p, uint32_t request, uint64_t cookie[3]);
-int smg_decode_close(struct smg_process *p, uint32_t request);       /* verifies what lies in the pool */
+int smg_decode_close(struct smg_process *p, uint32_t request); /* verifies what lies in the pool */
 void smg_decode_free(struct smg_process *p, uint32_t request);
 int smg_decode_split(struct smg_process *p, struct smg_op *op);
-int smg_decode_receive(struct smg_process *p, struct smg_op *op);    /* posts the receives; op->phase = completions to come */
+int smg_decode_receive(struct smg_process *p, struct smg_op *op); /* posts the receives; op->phase = completions to come */
 int smg_decode_received(struct smg_process *p, struct smg_op *op);
-int smg_decode_move(struct smg_process *p, struct smg_op *op);       /* GATHER and COPY of the lanes */
+int smg_decode_move(struct smg_process *p, struct smg_op *op); /* GATHER and COPY of the lanes */
 int smg_decode_attention(struct smg_process *p, const struct smg_action *a);
 /* Fills rows and ids of the current remote part of a request for an INDEX; returns 32-bit words written. */
 uint64_t smg_decode_index(const struct smg_process *p, uint32_t request, uint32_t *words);

@@ -1,0 +1,153 @@
+/* A run: the router in this process, every other instance in a child. */
+#include "emu/emu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "emu/process.h"
+
+static int run(struct smg_process *p)
+{
+    int status = p->config->observe ? p->config->observe(p->config->arg, p->self, &p->observer) : SMG_OK, closed = SMG_OK;
+
+    if (!status)
+        status = smg_process_set_up(p);
+    if (!status)
+        status = smg_process_loop(p);
+    if (status && !p->diag.text[0])
+        smg_process_fail(p, status, "%s", smg_status_string(status));
+    if (p->config->observed)
+        closed = p->config->observed(p->config->arg, p->self, &p->observer);
+    return status ? status : closed;
+}
+
+struct child_arg {
+    const struct smg_world *world;
+    const struct smg_emu_config *config;
+    struct smg_links *links;       /* NULL: not shaped */
+    struct smg_compute_plan *plan; /* NULL: paced */
+};
+
+static void process_init(struct smg_process *p, const struct child_arg *c, struct smg_harness *h)
+{
+    const struct smg_world *w = c->world;
+
+    memset(p, 0, sizeof *p);
+    p->world = w;
+    p->config = c->config;
+    p->links = c->links;
+    p->plan = c->plan;
+    p->harness = h;
+    p->self = h->self;
+    p->instances = smg_world_instances(w);
+    smg_scheme_features(w, &p->features);
+}
+
+static int child(void *arg, struct smg_harness *h)
+{
+    const struct child_arg *c = arg;
+    struct smg_process p;
+    int status;
+
+    process_init(&p, c, h);
+    status = run(&p);
+    if (p.stats.digest)
+        (void)smg_harness_report(h, status, &p.stats, &p.diag); /* a parent that is gone wants no report */
+    smg_process_tear_down(&p);
+    return status;
+}
+
+static int copy_records(const struct smg_records *from, struct smg_records *to)
+{
+    int status = smg_records_init(to, from->n_requests);
+
+    if (status)
+        return status;
+    memcpy(to->request, from->request, from->n_requests * sizeof *to->request);
+    to->finished = from->finished;
+    to->failed = from->failed;
+    for (size_t i = 0; i < from->n_tokens && !status; i++)
+        status = smg_records_token(to, &from->token[i]);
+    return status;
+}
+
+static int check_world(const struct smg_world *w, struct smg_diag *diag)
+{
+    const char *what = NULL;
+
+    if (w->scenario.detail != SMG_DETAIL_LAYER)
+        what = "key 'detail': the emulation works layer by layer, set detail: layer";
+    else if (strcmp(w->scheme->name, "hack") == 0)
+        what = "key 'scheme': hack keeps codes on a GPU, which the emulation does not have yet; simulate it";
+    else if (w->scenario.selection.source != SMG_SOURCE_ENTRY)
+        what = "key 'selection.source': the emulation needs real index lists, set selection.source: entry";
+    if (!what)
+        return SMG_OK;
+    snprintf(diag->text, sizeof diag->text, "%s", what);
+    return SMG_ERR_UNSUPPORTED;
+}
+
+/* What a child failed of explains why the router lost it, and one that gives no report why nothing went on. */
+static int explain(const struct smg_process *p, int status, int children, const struct smg_diag *theirs, struct smg_diag *diag)
+{
+    *diag = p->diag;
+    if (children && (!status || status == SMG_ERR_LOST)) {
+        *diag = *theirs;
+        return children;
+    }
+    if (children == SMG_ERR_LOST && status == SMG_ERR_DEADLOCK && strstr(p->diag.text, "no progress"))
+        snprintf(diag->text, sizeof diag->text, "%.400s; %.100s", p->diag.text, theirs->text);
+    return status;
+}
+
+/* How long the children have for their reports. After a failure those that can answer do so at once. */
+enum { GRACE_S = 10, FAILED_GRACE_S = 4 };
+
+int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records,
+                struct smg_run_stats *stats, struct smg_diag *diag)
+{
+    const struct smg_fabric_type *type = smg_fabric_find(config->fabric);
+    struct child_arg arg = {w, config, NULL, NULL};
+    struct smg_harness h;
+    struct smg_process p;
+    struct smg_diag theirs;
+    int status = check_world(w, diag), children;
+
+    memset(records, 0, sizeof *records);
+    memset(stats, 0, sizeof *stats);
+    memset(&theirs, 0, sizeof theirs);
+    if (!status && !type) {
+        snprintf(diag->text, sizeof diag->text, "this program has no fabric '%.60s'%s", config->fabric,
+                 smg_fabric_types[0] ? "" : ": it was built without libfabric (libfabric-dev)");
+        status = SMG_ERR_UNSUPPORTED;
+    }
+    if (!status)
+        status = smg_fabric_load(type, diag); /* before the fork, so that it is loaded once */
+    if (!status)
+        status = smg_run_stats_init(stats, w->n_requests);
+    if (!status && w->scenario.emu.compute == SMG_EMU_KERNELS)
+        status = smg_compute_plan_create(w, &arg.plan, diag);
+    if (!status && w->scenario.emu.link == SMG_LINK_SHAPED)
+        status = smg_links_create(w, &arg.links);
+    if (!status)
+        status = smg_harness_fork(smg_world_instances(w), child, &arg, &h, diag);
+    if (status) {
+        smg_links_destroy(arg.links);
+        smg_compute_plan_destroy(arg.plan);
+        return status;
+    }
+    process_init(&p, &arg, &h);
+    status = run(&p);
+    smg_harness_stop(&h);
+    children = smg_harness_collect(&h, status ? FAILED_GRACE_S : GRACE_S, stats, &theirs);
+    if (p.stats.digest)
+        smg_run_stats_add(stats, &p.stats);
+    if (p.agent && copy_records(smg_agent_records(p.agent), records) && !status)
+        status = SMG_ERR_NOMEM;
+    status = explain(&p, status, children, &theirs, diag);
+    smg_process_tear_down(&p);
+    smg_harness_close(&h);
+    smg_links_destroy(arg.links);
+    smg_compute_plan_destroy(arg.plan);
+    return status;
+}
