@@ -91,12 +91,27 @@ static double select_token_bytes(const struct smg_world *w)
     return (double)smg_metadata_token_bytes(w);
 }
 
+static double measured_Bps(const struct smg_gpu *g, double Bps)
+{
+    return Bps > 0 ? Bps : g->memory_Bps;
+}
+
 double smg_cost_select_s(const struct smg_world *w, uint64_t tokens)
 {
-    if (smg_model_selecting_layers(&w->model) == 0) {
+    const struct smg_gpu *g = &w->decode_gpu;
+
+    if (smg_model_selecting_layers(&w->model) == 0 || tokens == 0) {
         return 0;
     }
-    return (double)tokens * select_token_bytes(w) / w->decode_gpu.memory_Bps / tensor_parallel(&w->scenario.decode);
+    return g->select_overhead_s +
+           (double)tokens * select_token_bytes(w) / measured_Bps(g, g->select_Bps) / tensor_parallel(&w->scenario.decode);
+}
+
+double smg_cost_split_s(const struct smg_world *w, double entries)
+{
+    const struct smg_gpu *g = &w->decode_gpu;
+
+    return entries > 0 ? g->split_overhead_s + SMG_SPLIT_ENTRY_BYTES * entries / measured_Bps(g, g->split_Bps) : 0;
 }
 
 /* floor(partial_ratio * d). A ratio such as 0.29 has no exact double and 0.29 * 100 falls just below 29: hence the last

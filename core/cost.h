@@ -34,8 +34,13 @@ double smg_cost_prefill_layer_s(const struct smg_world *w, const struct smg_requ
 double smg_cost_attention_s(const struct smg_world *w, uint64_t entries);
 /* FFN and projections of one decode layer for a batch; last: the output head is added. */
 double smg_cost_ffn_s(const struct smg_world *w, uint32_t batch, int last);
-/* Selector scores of one layer over `tokens` tokens of the batch: metadata read at memory rate. 0 where nothing is selected. */
+/* Selector scores of one layer over `tokens` tokens of the batch: a fixed part, and metadata at the rate that was measured, else at
+ * memory rate. 0 where nothing is selected. */
 double smg_cost_select_s(const struct smg_world *w, uint64_t tokens);
+/* Split of `entries` index entries on the decode GPU, SMG_SPLIT_ENTRY_BYTES each (the index read and written back, the mask read):
+ * likewise. 0 entries: 0. */
+enum { SMG_SPLIT_ENTRY_BYTES = 9 };
+double smg_cost_split_s(const struct smg_world *w, double entries);
 /* Bytes of prompt-side selector metadata per token and selecting layer: infinigen 2*H*floor(partial_ratio*d), hata H*(bits/8 +
  * 2), quest 2*2*d*H/16, oracle 0. */
 uint64_t smg_metadata_token_bytes(const struct smg_world *w);

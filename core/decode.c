@@ -164,12 +164,12 @@ static double split_s(const struct decode *d, const struct stage *st)
 {
     double entries = 0;
     uint32_t node = smg_world_node(d->base.world, d->base.instance);
-    double Bps = d->base.world->scenario.gdr ? d->base.world->decode_gpu.memory_Bps : smg_world_gather_Bps(d->base.world, node);
 
     for (uint32_t i = 0; i < d->n_batch; i++)
         if (d->batch[i]->mode != SMG_MODE_FULL)
             entries += (double)stage_kept_entries(d, st, d->batch[i]);
-    return 9 * entries / Bps;
+    return d->base.world->scenario.gdr ? smg_cost_split_s(d->base.world, entries)
+                                       : SMG_SPLIT_ENTRY_BYTES * entries / smg_world_gather_Bps(d->base.world, node);
 }
 
 static int start_attention(struct decode *d, struct smg_actions *out);

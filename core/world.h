@@ -167,6 +167,9 @@ struct smg_gpu {
     double decode_layer_overhead_s; /* per layer and step: attention and launch cost outside the lanes */
     double hack_layer_overhead_s; /* the same of unfused HACK attention */
     double hack_unpack_Bps;       /* unfused HACK: 16-bit KV bytes unpacked per second */
+    /* Measured kernels (smartgen kernels measure); 0 where nobody has: rates are then memory_Bps, fixed parts nothing. */
+    double select_Bps, select_overhead_s; /* selector scores of a layer: metadata bytes per second; fixed part */
+    double split_Bps, split_overhead_s;   /* split of a layer: index and mask bytes per second; fixed part */
 };
 
 struct smg_nic {

@@ -138,6 +138,23 @@ static void test_select(void **state)
     assert_true(smg_cost_select_s(&w, 48000) == 0);
 }
 
+/* What was measured replaces the memory rate, and adds its fixed part; without work there is none. */
+static void test_measured(void **state)
+{
+    struct smg_world w;
+
+    (void)state;
+    fixture_world(&w);
+    assert_near(smg_cost_split_s(&w, 1e6), 9e6 / 864e9, 1e-14);
+    w.decode_gpu.select_Bps = 1e9;
+    w.decode_gpu.select_overhead_s = 1e-5;
+    w.decode_gpu.split_Bps = 2e9;
+    w.decode_gpu.split_overhead_s = 3e-6;
+    assert_near(smg_cost_select_s(&w, 48000), 1e-5 + 48000.0 * 608 / 1e9, 1e-14);
+    assert_near(smg_cost_split_s(&w, 1e6), 3e-6 + 9e6 / 2e9, 1e-14);
+    assert_true(smg_cost_select_s(&w, 0) == 0 && smg_cost_split_s(&w, 0) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_ffn),
         cmocka_unit_test(test_metadata),
         cmocka_unit_test(test_select),
+        cmocka_unit_test(test_measured),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,16 +7,21 @@
 
 #define END                                                                                                                      \
     {                                                                                                                            \
-        NULL, NULL, SMG_VALUE_NUMBER, 0, 0, 0, 0                                                                                 \
+        NULL, NULL, SMG_VALUE_NUMBER, 0, 0, 0, 0, 0                                                                              \
     }
 /* A number in [lo, hi]; 0 or such a number. */
 #define NUMBER(type, key, unit, lo, hi)                                                                                          \
     {                                                                                                                            \
-#key, unit, SMG_VALUE_NUMBER, offsetof(struct type, key), lo, hi, 0                                                      \
+#key, unit, SMG_VALUE_NUMBER, offsetof(struct type, key), lo, hi, 0, 0                                                   \
     }
 #define OR_ZERO(type, key, unit, lo, hi)                                                                                         \
     {                                                                                                                            \
-#key, unit, SMG_VALUE_NUMBER, offsetof(struct type, key), lo, hi, 1                                                      \
+#key, unit, SMG_VALUE_NUMBER, offsetof(struct type, key), lo, hi, 1, 0                                                   \
+    }
+/* May be absent. */
+#define MEASURED(type, key, unit, lo, hi)                                                                                        \
+    {                                                                                                                            \
+#key, unit, SMG_VALUE_NUMBER, offsetof(struct type, key), lo, hi, 1, 1                                                   \
     }
 
 /* The ranges hold devices from a slow CPU to several times today's best: a value outside has the wrong unit or a slip. */
@@ -29,6 +34,10 @@ static const struct smg_value_field gpu_fields[] = {
     OR_ZERO(smg_gpu, decode_layer_overhead_s, "s", 1e-9, 1),
     OR_ZERO(smg_gpu, hack_layer_overhead_s, "s", 1e-9, 1),
     NUMBER(smg_gpu, hack_unpack_Bps, "B/s", 1e7, 1e14),
+    MEASURED(smg_gpu, select_Bps, "B/s", 1e7, 1e14),
+    MEASURED(smg_gpu, select_overhead_s, "s", 1e-9, 1),
+    MEASURED(smg_gpu, split_Bps, "B/s", 1e7, 1e14),
+    MEASURED(smg_gpu, split_overhead_s, "s", 1e-9, 1),
     END,
 };
 

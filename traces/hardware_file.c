@@ -179,6 +179,9 @@ static int read_field(const json_t *root, const struct smg_value_field *f, const
     char text[96];
     int status;
 
+    if (e.object == NULL && f->optional) {
+        return SMG_OK;
+    }
     if (!json_is_object(e.object)) {
         snprintf(text, sizeof(text), "{\"value\": %s, \"unit\": \"%s\", \"source\": TEXT}",
                  f->kind == SMG_VALUE_NAME ? "TEXT" : "NUMBER", f->unit);

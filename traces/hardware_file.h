@@ -20,6 +20,7 @@ struct smg_value_field {
     size_t offset; /* in the struct that is filled */
     double lo, hi;
     int zero; /* 0 is a value too */
+    int optional; /* may be absent: then what was there before stays */
 };
 
 /* Reads a description by built-in name of a kind of data, or by path. fields ends with a NULL key. Fills out at the fields'

@@ -11,12 +11,12 @@
 
 /* The ranges are those of the scenario keys: what a file says can be written into a scenario. */
 static const struct smg_value_field fields[] = {
-    {"gpu", "name", SMG_VALUE_NAME, offsetof(struct smg_instance, gpu), 0, 0, 0},
-    {"gpus_per_node", "1", SMG_VALUE_COUNT, offsetof(struct smg_instance, gpus_per_node), 1, 64, 0},
-    {"link_gbps", "Gbit/s", SMG_VALUE_NUMBER, offsetof(struct smg_instance, link_gbps), 1e-3, 1e5, 0},
-    {"vcpus", "1", SMG_VALUE_COUNT, offsetof(struct smg_instance, vcpus), 1, 4096, 0},
-    {"host_memory_gib", "GiB", SMG_VALUE_NUMBER, offsetof(struct smg_instance, host_memory_gib), 0.1, 1e6, 0},
-    {NULL, NULL, SMG_VALUE_NUMBER, 0, 0, 0, 0},
+    {"gpu", "name", SMG_VALUE_NAME, offsetof(struct smg_instance, gpu), 0, 0, 0, 0},
+    {"gpus_per_node", "1", SMG_VALUE_COUNT, offsetof(struct smg_instance, gpus_per_node), 1, 64, 0, 0},
+    {"link_gbps", "Gbit/s", SMG_VALUE_NUMBER, offsetof(struct smg_instance, link_gbps), 1e-3, 1e5, 0, 0},
+    {"vcpus", "1", SMG_VALUE_COUNT, offsetof(struct smg_instance, vcpus), 1, 4096, 0, 0},
+    {"host_memory_gib", "GiB", SMG_VALUE_NUMBER, offsetof(struct smg_instance, host_memory_gib), 0.1, 1e6, 0, 0},
+    {NULL, NULL, SMG_VALUE_NUMBER, 0, 0, 0, 0, 0},
 };
 
 /* A GPU's file may lie beside the instance's. */
