@@ -99,8 +99,9 @@ void smg_cli_warn(const struct smg_scenario *s, const struct smg_world *w);
 /* All three, where nothing is emulated. */
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w);
 
-/* "synthetic: importance selection workload": what of a world was generated, on a line of its own; nothing when nothing was. */
-void smg_cli_synthetic(const struct smg_world *w, const char *indent);
+/* "synthetic: importance selection workload tensors": what of a world was generated, on a line of its own; nothing when nothing was.
+ * tensors: kernels computed on planted ones. */
+void smg_cli_synthetic(const struct smg_world *w, int tensors, const char *indent);
 
 int smg_cmd_plan(const struct smg_args *a);
 int smg_cmd_sim(const struct smg_args *a);

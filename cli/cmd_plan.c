@@ -188,7 +188,7 @@ static void print_table(const struct smg_world *w, const struct smg_plan *p)
     print_latencies(p);
     print_pools(p);
     printf("\n");
-    smg_cli_synthetic(w, "");
+    smg_cli_synthetic(w, 0, "");
     smg_plan_conclude(w, p, stdout);
 }
 

@@ -324,11 +324,11 @@ void smg_cli_warning(void *arg, const char *text)
     fprintf(stderr, "smartgen: warning: %s\n", text);
 }
 
-void smg_cli_synthetic(const struct smg_world *w, const char *indent)
+void smg_cli_synthetic(const struct smg_world *w, int tensors, const char *indent)
 {
-    if (w->synthetic_importance || w->synthetic_selection || w->synthetic_workload)
-        printf("%ssynthetic:%s%s%s\n", indent, w->synthetic_importance ? " importance" : "",
-               w->synthetic_selection ? " selection" : "", w->synthetic_workload ? " workload" : "");
+    if (w->synthetic_importance || w->synthetic_selection || w->synthetic_workload || tensors)
+        printf("%ssynthetic:%s%s%s%s\n", indent, w->synthetic_importance ? " importance" : "",
+               w->synthetic_selection ? " selection" : "", w->synthetic_workload ? " workload" : "", tensors ? " tensors" : "");
 }
 
 static int set_by_hand(const char *key)

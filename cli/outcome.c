@@ -69,7 +69,10 @@ static void print_outcome(const struct smg_run *run, const char *output)
     for (int p = 0; p < SMG_PATHS; p++)
         printf(" %s %.4g", smg_path_name((enum smg_path)p), (double)run->stats->received_bytes[p] * 1e-6);
     printf("\n");
-    smg_cli_synthetic(w, "  ");
+    if (run->stats->attention_outputs)
+        printf("  attention by kernels: %llu outputs, at most %.2g of a head's largest value from the reference\n",
+               (unsigned long long)run->stats->attention_outputs, run->stats->attention_error);
+    smg_cli_synthetic(w, run->stats->attention_outputs > 0, "  ");
     if (output)
         printf("  records in %s\n", output);
 }

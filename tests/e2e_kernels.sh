@@ -1,0 +1,98 @@
+#!/bin/bash
+# emu.compute: kernels. Attention over real tensors: the same outputs whatever the scheme and the path by which entries came, bit for bit
+# where rows keep their order; every output is held against the reference (emu.verify: all). Planted bugs are found.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+has_emu || skip_all "this program is built without libfabric, or its tcp provider does not open here: smartgen emu cannot run"
+
+small=$top_srcdir/tests/e2e/small.yaml
+base="emu.compute=kernels emu.time_scale=0.1 emu.link=free workload.requests=2"
+rounding=1e-5 # of a head's largest value: fp32 sums over another order of some hundred entries differ by less
+
+# attend NAME KEY=VALUE...: a run that must be sound and replay; $digest of entries, $bits of outputs.
+attend() {
+    local name=$1 arguments=() set
+    shift
+    for set in "$@"; do
+        arguments+=(--set "$set")
+    done
+    must "$name" 0 emu "$small" "${arguments[@]}" -o "$work/$name"
+    holds "$name" "$work/$name"
+    replayed "$name" "$work/$name"
+    digest=$(json_value "$work/$name/summary.json" digest)
+    bits=$(attention_value "$work/$name/summary.json" digest)
+    error=$(attention_value "$work/$name/summary.json" largest_error)
+    outputs=$(attention_value "$work/$name/summary.json" outputs)
+    [ "${outputs:-0}" -gt 0 ] || fail "$name: no attention output" "$work/$name/summary.json"
+    awk -v e="$error" -v most="$rounding" 'BEGIN { exit !(e >= 0 && e <= most) }' || fail "$name: outputs are off by $error"
+    rm -rf "${work:?}/$name/events.bin"
+}
+
+# A value inside "attention".
+attention_value() {
+    awk -v key="\"$2\":" '/"attention":/ { on = 1 } on && $1 == key { gsub(/[",]/, "", $2); print $2; exit }' "$1"
+}
+
+# same NAME KEY=VALUE...: entries and bits of scheme full.
+same() {
+    local name=$1
+    attend "$@"
+    [ "$digest" = "$entries" ] || fail "$name: read other entries than scheme full: $digest, not $entries"
+    [ "$bits" = "$whole" ] || fail "$name: the order is kept, the bits are not: $bits, not $whole"
+    ok "$name: $outputs outputs, bits $bits, error $error"
+}
+
+# close NAME KEY=VALUE...: entries of scheme full; outputs within rounding (attend has seen to that).
+close() {
+    local name=$1
+    attend "$@"
+    [ "$digest" = "$entries" ] || fail "$name: read other entries than scheme full: $digest, not $entries"
+    ok "$name: $outputs outputs, entries $digest, error $error"
+}
+
+for selector in infinigen hata quest oracle; do
+    s="$base selector=$selector"
+    attend "$selector-full" $s scheme=full
+    entries=$digest whole=$bits
+    ok "$selector-full: $outputs outputs, entries $digest, bits $bits, error $error"
+    same "$selector-partial" $s scheme=partial proactive.kr_blocks=100
+    same "$selector-in-order" $s proactive.kr_blocks=100 on_demand.reorder=false
+    close "$selector-smartgen" $s proactive.kr_blocks=100
+done
+
+# ---- Each path on and off ----
+s="$base selector=infinigen"
+attend reference $s scheme=full emu.backend=reference
+entries=$digest
+attend full $s scheme=full
+[ "$digest" = "$entries" ] || fail "backends cpu and reference select other entries: $digest, $entries"
+whole=$bits
+ok "backends cpu and reference select the same entries: $digest"
+close no-proactive $s proactive.enabled=false
+close serial $s on_demand.parallel=false proactive.kr_blocks=100
+close no-speculation $s speculative.enabled=false proactive.kr_blocks=100
+close no-reuse $s on_demand.reuse=false proactive.kr_blocks=100
+close no-gdr $s gdr=false proactive.kr_blocks=100
+same no-gdr-in-order $s gdr=false proactive.kr_blocks=100 on_demand.reorder=false on_demand.reuse=false
+close two-decode $s decode.gpus_per_node=2 proactive.kr_blocks=100
+close fenced $s emu.write_order=fence proactive.kr_blocks=100
+attend streamingllm $s scheme=streamingllm
+ok "streamingllm attends to what is present: $outputs outputs, error $error"
+
+# ---- Other geometries ----
+attend wide-threshold $s selection.alpha=1000 selection.cap=0.5 proactive.kr_blocks=100
+ok "alpha beyond all scores: $outputs outputs, error $error"
+attend few-bits $base selector=hata selection.hash_bits=64 proactive.kr_blocks=100
+ok "64 bits: $outputs outputs, error $error"
+
+# ---- Planted bugs, and what cannot be ----
+for mutant in flip-byte early-mask; do
+    must "$mutant" 1 emu "$small" --set emu.compute=kernels --set emu.mutant=$mutant --set proactive.kr_blocks=100 -o "$work/mutant"
+    one_line "$mutant"
+    rm -rf "$work/mutant"
+    ok "$mutant is found: $(cat "$work/stderr")"
+done
+must "bits that no code has" 2 emu "$small" --set emu.compute=kernels --set selector=hata --set selection.hash_bits=40
+says "bits that no code has" selection.hash_bits "multiple of 32"
+ok "refused: $(cat "$work/stderr")"
+finish
