@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/selection.h"
 #include "emu/compute_priv.h"
 #include "kernels/dtype.h"
 
@@ -144,14 +143,15 @@ struct pick {
     uint32_t *length; /* [heads] */
 };
 
-/* The best of each row of scores [heads][n], ids ascending. */
-static int take_best(struct pick *p, const float *score, uint32_t n, uint32_t k, int32_t *index)
+/* The best of each row of scores [heads][n], ids ascending: index[heads][k], keep of them (NULL: k). */
+static int take_best(struct pick *p, const float *score, uint32_t n, uint32_t k, const uint32_t *keep, int32_t *index)
 {
     struct smg_topk_args a = {.rows = p->c->heads,
                               .n = n,
                               .k = k,
                               .order = SMG_TOPK_BY_INDEX,
                               .score = score,
+                              .k_of_row = keep,
                               .row_group = p->c->heads,
                               .index = index,
                               .length = p->length};
@@ -206,7 +206,7 @@ static int by_dots(struct pick *p, const void *query, const void *key, uint32_t 
         status = smg_group_scores(c->k, &g, NULL);
     if (status)
         return smg_compute_failed(c, status, "scores");
-    return take_best(p, group, p->tokens, keep, p->index);
+    return take_best(p, group, p->tokens, p->k_max, &keep, p->index);
 }
 
 static int pick_infinigen(struct pick *p)
@@ -282,7 +282,7 @@ static int pick_hata(struct pick *p)
         status = smg_hash_scores(c->k, &s, NULL);
     if (status)
         return smg_compute_failed(c, status, "hash_scores");
-    return take_best(p, score, p->tokens, p->k_max, p->index);
+    return take_best(p, score, p->tokens, p->k_max, NULL, p->index);
 }
 
 static int pick_quest(struct pick *p)
@@ -329,7 +329,7 @@ static int pick_quest(struct pick *p)
     status = smg_page_scores(c->k, &s, NULL);
     if (status)
         return smg_compute_failed(c, status, "page_scores");
-    status = take_best(p, bound, pages, most, chosen);
+    status = take_best(p, bound, pages, most, NULL, chosen);
     return status ? status : smg_compute_failed(c, smg_page_expand(c->k, &e, NULL), "page_expand");
 }
 
@@ -348,6 +348,15 @@ static int pick(struct pick *p)
     return SMG_ERR_INVALID;
 }
 
+/* Entries of a KV head at most: the cap. What InfiniGen's threshold selects below it is counted here; selection.natural is what the
+ * simulator takes for that. */
+static uint32_t most_entries(const struct smg_compute *c, uint32_t tokens)
+{
+    double k = floor(c->world->scenario.selection.cap * tokens + 1e-9); /* as smg_selection_k rounds */
+
+    return k < 1 ? 1 : k > tokens ? tokens : (uint32_t)k;
+}
+
 /* A layer without a selector uses all it keeps. */
 static void all_kept(const struct smg_layout *l, uint32_t layer, int32_t *index, uint32_t cap, uint32_t *row)
 {
@@ -361,7 +370,7 @@ static void all_kept(const struct smg_layout *l, uint32_t layer, int32_t *index,
 int smg_compute_select(struct smg_compute *c, const struct smg_layout *l, uint32_t request, uint32_t step, uint32_t layer,
                        const uint8_t *metadata, int32_t *index, uint32_t cap, uint32_t *row)
 {
-    struct pick p = {c,        request, step, layer, l->grid.tokens, smg_selection_k(c->world, l->grid.tokens),
+    struct pick p = {c,        request, step, layer, l->grid.tokens, most_entries(c, l->grid.tokens),
                      metadata, NULL,    NULL, row};
     int status;
 

@@ -10,11 +10,17 @@ static uint64_t device_bytes(const struct smg_layout *l)
     return 2 * (uint64_t)l->heads * l->grid.tokens * l->half_bytes; /* one layer of everything: K rows, then V rows */
 }
 
+/* Kernels select by metadata also where none is sent: then it is made here. */
+static int has_metadata(const struct smg_process *p)
+{
+    return p->features.metadata || p->plan;
+}
+
 uint64_t smg_decode_need(const struct smg_process *p, uint32_t request)
 {
     struct smg_layout l;
 
-    smg_layout_init(&l, p->world, request, p->features.metadata);
+    smg_layout_init(&l, p->world, request, has_metadata(p));
     return smg_layout_kv_bytes(&l) + smg_layout_mask_bytes(&l) + smg_layout_metadata_bytes(&l) + 3 * device_bytes(&l) +
            8 * SMG_ARENA_ALIGN;
 }
@@ -90,7 +96,7 @@ int smg_decode_open(struct smg_process *p, uint32_t request, uint64_t cookie[3])
 
     if (!d)
         return SMG_ERR_NOMEM;
-    smg_layout_init(&d->layout, p->world, request, p->features.metadata);
+    smg_layout_init(&d->layout, p->world, request, has_metadata(p));
     d->kv = d->mask = d->metadata = d->device = d->staging = d->reply = UINT64_MAX;
     p->decode[request] = d;
     status = take_all(p, d);

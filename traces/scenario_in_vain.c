@@ -56,6 +56,12 @@ static int switched_off(const struct smg_scenario *s)
     return !never_speculates(s) && s->policy[0] == '\0' && !s->speculative.enabled;
 }
 
+/* Then nothing computes scores that a threshold could be held against. */
+static int no_kernels(const struct smg_scenario *s)
+{
+    return s->emu.compute != SMG_EMU_KERNELS;
+}
+
 static int no_hack(const struct smg_scenario *s)
 {
     return s->policy[0] == '\0' && strcmp(s->scheme, "hack") != 0;
@@ -105,7 +111,8 @@ static const struct rule rules[] = {
     {"selection.natural", no_infinigen, "selector", NULL},
     {"selection.partial_ratio", no_infinigen, "selector", NULL},
     {"selection.hash_bits", no_hata, "selector", NULL},
-    {"selection.alpha", NULL, NULL, "has no effect: what the threshold selects is given by selection.natural"},
+    {"selection.alpha", no_kernels, NULL,
+     "has no effect: what the threshold selects is given by selection.natural; emu.compute: kernels counts by it"},
     {"selection.batch_mean", NULL, NULL, "has no effect yet: each request counts by itself"},
     {"hack.layout", no_hack, "scheme", NULL},
     {"hack.bits", no_hack, "scheme", NULL},
