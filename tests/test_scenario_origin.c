@@ -176,7 +176,7 @@ static void test_in_vain(void **state)
          "--set selection.hash_bits=64: key 'selection.hash_bits': has no effect with selector: infinigen"},
         {{"selection.alpha=4"},
          "--set selection.alpha=4: key 'selection.alpha': has no effect: what the threshold selects is given by "
-         "selection.natural"},
+         "selection.natural; emu.compute: kernels counts by it"},
     };
     struct warnings w;
 
