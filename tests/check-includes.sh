@@ -60,6 +60,10 @@ while IFS= read -r file; do
         complain "$file" 1 "C source in a room that holds none"
         continue
     fi
+    case $file in
+    kernels/*) ;;
+    *.cpp | *.cu | *.cuh) complain "$file" 1 "C++ and CUDA are for kernels/ only" ;;
+    esac
     while IFS=: read -r line kind header; do
         n=$((n + 1))
         if [ "$kind" = '"' ]; then
@@ -91,7 +95,7 @@ while IFS= read -r file; do
                       print FNR ":" substr(text, 1, 1) ":" substr(text, 2)
                   }' "$file")
 done < <(find core traces sim emu kernels experiments plots cli tests -name '.?*' -prune -o -type f \
-    \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) -print | LC_ALL=C sort)
+    \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print | LC_ALL=C sort)
 
 if [ "$bad" -gt 0 ]; then
     echo "$bad of $n includes break the table"

@@ -58,6 +58,7 @@ SMG_SCRIPT_TESTS = \
 	tests/check-includes.sh \
 	tests/check-nm.sh \
 	tests/check-sources.sh \
+	tests/cuda_runner.sh \
 	tests/e2e_comfort.sh \
 	tests/e2e_decisions.sh \
 	tests/e2e_emu.sh \
@@ -117,6 +118,7 @@ AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)'; export CC; \
 	SMG_SAN_CFLAGS='$(SAN_CFLAGS)'; export SMG_SAN_CFLAGS; \
 	SMG_HEADER_CPPFLAGS='$(JANSSON_CFLAGS) $(YAML_CFLAGS) $(GSL_CFLAGS) $(CMOCKA_CFLAGS) $(CUDA_CPPFLAGS)'; export SMG_HEADER_CPPFLAGS; \
+	$(SMG_CUDA_ENVIRONMENT) \
 	LC_ALL=C.UTF-8; export LC_ALL; \
 	ASAN_OPTIONS="$${ASAN_OPTIONS:-$(SMG_ALLOCATOR_OPTIONS):detect_stack_use_after_return=0}"; export ASAN_OPTIONS; \
 	LSAN_OPTIONS="$${LSAN_OPTIONS:-suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0}"; export LSAN_OPTIONS; \
