@@ -37,12 +37,14 @@ SMG_CUDA_INCLUDES =
 SMG_CUDA_TESTS =
 
 # The runner, and what tests it.
-SMG_RUNNER_SOURCES = kernels/runner/cuda_cpu_api.cpp kernels/runner/cuda_cpu_block.cpp kernels/runner/cuda_cpu_fiber.cpp
+SMG_RUNNER_SOURCES = kernels/runner/cuda_cpu_api.cpp kernels/runner/cuda_cpu_block.cpp kernels/runner/cuda_cpu_fiber.cpp \
+	kernels/runner/cuda_cpu_grid.cpp kernels/runner/cuda_cpu_memory.cpp
 SMG_RUNNER_INCLUDES = kernels/runner/cuda_cpu.h kernels/runner/cuda_cpu_control.h kernels/runner/cuda_cpu_internal.h
 SMG_SELFTEST_CUDA = kernels/runner/selftest/selftest.cu kernels/runner/selftest/selftest_stack.cu
 SMG_SELFTEST_C = kernels/runner/selftest/selftest.c kernels/runner/selftest/api.c
 EXTRA_DIST += $(SMG_CUDA_SOURCES) $(SMG_CUDA_INCLUDES) $(SMG_RUNNER_SOURCES) $(SMG_RUNNER_INCLUDES) $(SMG_SELFTEST_CUDA) \
-	$(SMG_SELFTEST_C) kernels/runner/selftest/selftest.h kernels/runner/sanitize.sh kernels/runner/sanitize.mk
+	$(SMG_SELFTEST_C) kernels/runner/selftest/selftest.h kernels/runner/sanitize.sh kernels/runner/sanitize.mk \
+	kernels/runner/mutants.txt kernels/runner/mutants.digest
 
 SUFFIXES = .cu .cpu.$(OBJEXT) .lo
 
@@ -114,6 +116,12 @@ check-cuda-plain check-cuda-ucontext check-cuda-asan check-cuda-tsan check-cuda-
 		$(SMG_CUDA_SOURCES) $(SMG_CUDA_TESTS)
 
 .PHONY: check-cuda-plain check-cuda-ucontext check-cuda-asan check-cuda-tsan check-cuda-msan check-cuda-cov check-cuda-gpu
+
+# Plants each bug of kernels/runner/mutants.txt; to be done, and its digest committed, when a file of kernels/runner has changed.
+cuda-mutants:
+	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/cuda_mutants.sh --write
+
+.PHONY: cuda-mutants
 
 clean-local: clean-cuda
 clean-cuda:

@@ -58,6 +58,7 @@ SMG_SCRIPT_TESTS = \
 	tests/check-includes.sh \
 	tests/check-nm.sh \
 	tests/check-sources.sh \
+	tests/cuda_mutants.sh \
 	tests/cuda_runner.sh \
 	tests/e2e_comfort.sh \
 	tests/e2e_decisions.sh \

@@ -1,10 +1,10 @@
 /*
- * The CUDA language for a host C++ compiler. Force-included (-include kernels/runner/cuda_cpu.h -x c++) when a .cu file is built for the
- * CPU. CUDA's own headers give the vector types, the half and bfloat16 types and their host conversions; this file adds what only nvcc
- * knows: built-in variables, barriers, warp operations, atomics, intrinsics, and the launch.
+ * The CUDA language for a host C++ compiler. Force-included (-include kernels/runner/cuda_cpu.h -x c++) when a .cu file is built
+ * for the CPU. CUDA's own headers give the vector types, the half and bfloat16 types and their host conversions; this file adds
+ * what only nvcc knows: built-in variables, barriers, warp operations, atomics, intrinsics, and the launch.
  *
- * Every CUDA thread is a fiber. The fibers of a block run until each waits or has ended; then barriers and warp operations are resolved
- * (cuda_cpu_block.cpp). docs/kernels.md has the conventions that a .cu file keeps for this to work.
+ * Every CUDA thread is a fiber. The fibers of a block run until each waits or has ended; then barriers and warp operations are
+ * resolved (cuda_cpu_block.cpp). docs/kernels.md has the conventions that a .cu file keeps for this to work.
  */
 #ifndef SMG_KERNELS_RUNNER_CUDA_CPU_H
 #define SMG_KERNELS_RUNNER_CUDA_CPU_H
@@ -14,17 +14,18 @@
 #endif
 
 /*
- * In a block thread_local implies static, and the extern form is allowed too. clang puts static shared memory into a section of its own,
- * so that the runner can fill it anew for each block; gcc cannot (a template's variable and another in one section conflict).
+ * In a block thread_local implies static, and the extern form is allowed too. clang puts static shared memory into a section of
+ * its own, so that the runner can fill it anew for each block; gcc cannot (a template's variable and another in one section
+ * conflict).
  */
 #ifdef __clang__
 #define __shared__ thread_local __attribute__((section("smg_shared")))
 #else
 #define __shared__ thread_local
 #endif
-#include <cuda_runtime.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_runtime.h>
 
 #include <math.h>
 #include <stdint.h>
@@ -50,32 +51,32 @@ constexpr int warpSize = 32;
 enum smg_cuda_op { SMG_CUDA_SYNCTHREADS, SMG_CUDA_SYNCWARP, SMG_CUDA_SHFL, SMG_CUDA_BALLOT, SMG_CUDA_ACTIVE };
 
 /*
- * Waits until the operation is complete among the threads concerned: all of the block, or the lanes of the mask. Returns the payload of
- * lane `source` (SHFL), the lanes whose payload is not 0 (BALLOT), the sum of payloads (SYNCTHREADS), or the lanes that asked (ACTIVE).
- * where: FILE:LINE for diagnostics. A wrong use ends the program with a message.
+ * Waits until the operation is complete among the threads concerned: all of the block, or the lanes of the mask. Returns the
+ * payload of lane `source` (SHFL), the lanes whose payload is not 0 (BALLOT), the sum of payloads (SYNCTHREADS), or the lanes
+ * that asked (ACTIVE). where: FILE:LINE for diagnostics. A wrong use ends the program with a message.
  */
 uint64_t smg_cuda_wait(enum smg_cuda_op op, unsigned mask, uint64_t payload, int source, const char *where);
 /* Index of this thread in its warp. */
 int smg_cuda_lane(void);
 
 #define SMG_CUDA_TEXT_(x) #x
-#define SMG_CUDA_TEXT(x) SMG_CUDA_TEXT_(x)
-#define SMG_CUDA_HERE __FILE__ ":" SMG_CUDA_TEXT(__LINE__)
+#define SMG_CUDA_TEXT(x)  SMG_CUDA_TEXT_(x)
+#define SMG_CUDA_HERE     __FILE__ ":" SMG_CUDA_TEXT(__LINE__)
 
 static inline unsigned smg_cuda_mask(unsigned mask = 0xffffffffu)
 {
     return mask;
 }
 
-#define __syncthreads() ((void)smg_cuda_wait(SMG_CUDA_SYNCTHREADS, ~0u, 0, 0, SMG_CUDA_HERE))
+#define __syncthreads()        ((void)smg_cuda_wait(SMG_CUDA_SYNCTHREADS, ~0u, 0, 0, SMG_CUDA_HERE))
 #define __syncthreads_count(p) ((int)smg_cuda_wait(SMG_CUDA_SYNCTHREADS, ~0u, !!(p), 0, SMG_CUDA_HERE))
-#define __syncthreads_or(p) ((int)(__syncthreads_count(p) != 0))
-#define __syncthreads_and(p) ((int)(__syncthreads_count(!(p)) == 0))
-#define __syncwarp(...) ((void)smg_cuda_wait(SMG_CUDA_SYNCWARP, smg_cuda_mask(__VA_ARGS__), 0, 0, SMG_CUDA_HERE))
-#define __ballot_sync(m, p) ((unsigned)smg_cuda_wait(SMG_CUDA_BALLOT, (m), !!(p), 0, SMG_CUDA_HERE))
-#define __any_sync(m, p) ((int)(__ballot_sync(m, p) != 0))
-#define __all_sync(m, p) ((int)(__ballot_sync(m, !(p)) == 0))
-#define __activemask() ((unsigned)smg_cuda_wait(SMG_CUDA_ACTIVE, 0, 0, 0, SMG_CUDA_HERE))
+#define __syncthreads_or(p)    ((int)(__syncthreads_count(p) != 0))
+#define __syncthreads_and(p)   ((int)(__syncthreads_count(!(p)) == 0))
+#define __syncwarp(...)        ((void)smg_cuda_wait(SMG_CUDA_SYNCWARP, smg_cuda_mask(__VA_ARGS__), 0, 0, SMG_CUDA_HERE))
+#define __ballot_sync(m, p)    ((unsigned)smg_cuda_wait(SMG_CUDA_BALLOT, (m), !!(p), 0, SMG_CUDA_HERE))
+#define __any_sync(m, p)       ((int)(__ballot_sync(m, p) != 0))
+#define __all_sync(m, p)       ((int)(__ballot_sync(m, !(p)) == 0))
+#define __activemask()         ((unsigned)smg_cuda_wait(SMG_CUDA_ACTIVE, 0, 0, 0, SMG_CUDA_HERE))
 
 /* Values of up to 8 bytes; __half2 and its like have copy constructors of their own, hence only their size is looked at. */
 template <class T> static inline T smg_cuda_shfl(unsigned mask, T value, int source, const char *where)
@@ -109,10 +110,10 @@ static inline int smg_cuda_from_up(int distance, int width = 32)
     return (smg_cuda_lane() & (width - 1)) < distance ? smg_cuda_lane() : smg_cuda_lane() - distance;
 }
 
-#define __shfl_sync(m, v, ...) smg_cuda_shfl((m), (v), smg_cuda_from_index(__VA_ARGS__), SMG_CUDA_HERE)
-#define __shfl_xor_sync(m, v, ...) smg_cuda_shfl((m), (v), smg_cuda_from_xor(__VA_ARGS__), SMG_CUDA_HERE)
+#define __shfl_sync(m, v, ...)      smg_cuda_shfl((m), (v), smg_cuda_from_index(__VA_ARGS__), SMG_CUDA_HERE)
+#define __shfl_xor_sync(m, v, ...)  smg_cuda_shfl((m), (v), smg_cuda_from_xor(__VA_ARGS__), SMG_CUDA_HERE)
 #define __shfl_down_sync(m, v, ...) smg_cuda_shfl((m), (v), smg_cuda_from_down(__VA_ARGS__), SMG_CUDA_HERE)
-#define __shfl_up_sync(m, v, ...) smg_cuda_shfl((m), (v), smg_cuda_from_up(__VA_ARGS__), SMG_CUDA_HERE)
+#define __shfl_up_sync(m, v, ...)   smg_cuda_shfl((m), (v), smg_cuda_from_up(__VA_ARGS__), SMG_CUDA_HERE)
 
 /* ---- Atomics, relaxed as CUDA's are; of 4 and 8 bytes ---- */
 
@@ -136,13 +137,13 @@ template <class T> struct smg_cuda_identity {
 };
 template <class T> using smg_cuda_same = typename smg_cuda_identity<T>::type;
 
-#define SMG_CUDA_ATOMIC(name, expression)                                                                                              \
-    template <class T> static inline T name(T *p, smg_cuda_same<T> v)                                                                  \
-    {                                                                                                                                  \
-        return smg_cuda_atomic(p, [v](T old) {                                                                                         \
-            (void)old;                                                                                                                 \
-            return (T)(expression);                                                                                                    \
-        });                                                                                                                            \
+#define SMG_CUDA_ATOMIC(name, expression)                                                                                        \
+    template <class T> static inline T name(T *p, smg_cuda_same<T> v)                                                            \
+    {                                                                                                                            \
+        return smg_cuda_atomic(p, [v](T old) {                                                                                   \
+            (void)old;                                                                                                           \
+            return (T)(expression);                                                                                              \
+        });                                                                                                                      \
     }
 SMG_CUDA_ATOMIC(atomicAdd, old + v)
 SMG_CUDA_ATOMIC(atomicSub, old - v)
@@ -159,20 +160,24 @@ template <class T> static inline T atomicCAS(T *p, smg_cuda_same<T> expected, sm
 }
 
 /* Fibers of one OS thread need no more; the thread sanitizer is not told of any order. */
-#define __threadfence_block() __asm__ volatile("" ::: "memory")
-#define __threadfence() __threadfence_block()
+#define __threadfence_block()  __asm__ volatile("" ::: "memory")
+#define __threadfence()        __threadfence_block()
 #define __threadfence_system() __threadfence_block()
 
 /* ---- Scalar intrinsics ---- */
 
-#define SMG_CUDA_INLINE static inline __attribute__((unused))
+#define SMG_CUDA_DEFINE(type, name, parameters, value)                                                                           \
+    static inline __attribute__((unused)) type name parameters                                                                   \
+    {                                                                                                                            \
+        return value;                                                                                                            \
+    }
 
-SMG_CUDA_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
-SMG_CUDA_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-SMG_CUDA_INLINE int __ffs(int x) { return __builtin_ffs(x); }
-SMG_CUDA_INLINE int __ffsll(long long x) { return __builtin_ffsll(x); }
-SMG_CUDA_INLINE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-SMG_CUDA_INLINE int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+SMG_CUDA_DEFINE(int, __popc, (unsigned x), __builtin_popcount(x))
+SMG_CUDA_DEFINE(int, __popcll, (unsigned long long x), __builtin_popcountll(x))
+SMG_CUDA_DEFINE(int, __ffs, (int x), __builtin_ffs(x))
+SMG_CUDA_DEFINE(int, __ffsll, (long long x), __builtin_ffsll(x))
+SMG_CUDA_DEFINE(int, __clz, (int x), x ? __builtin_clz((unsigned)x) : 32)
+SMG_CUDA_DEFINE(int, __clzll, (long long x), x ? __builtin_clzll((unsigned long long)x) : 64)
 
 template <class To, class From> static inline To smg_cuda_bits(From from)
 {
@@ -181,59 +186,74 @@ template <class To, class From> static inline To smg_cuda_bits(From from)
     memcpy(&to, &from, sizeof to);
     return to;
 }
-SMG_CUDA_INLINE unsigned __float_as_uint(float x) { return smg_cuda_bits<unsigned>(x); }
-SMG_CUDA_INLINE float __uint_as_float(unsigned x) { return smg_cuda_bits<float>(x); }
-SMG_CUDA_INLINE int __float_as_int(float x) { return smg_cuda_bits<int>(x); }
-SMG_CUDA_INLINE float __int_as_float(int x) { return smg_cuda_bits<float>(x); }
+SMG_CUDA_DEFINE(unsigned, __float_as_uint, (float x), smg_cuda_bits<unsigned>(x))
+SMG_CUDA_DEFINE(float, __uint_as_float, (unsigned x), smg_cuda_bits<float>(x))
+SMG_CUDA_DEFINE(int, __float_as_int, (float x), smg_cuda_bits<int>(x))
+SMG_CUDA_DEFINE(float, __int_as_float, (int x), smg_cuda_bits<float>(x))
 
-SMG_CUDA_INLINE int __float2int_rn(float x) { return (int)rintf(x); }
-SMG_CUDA_INLINE int __float2int_rz(float x) { return (int)truncf(x); }
-SMG_CUDA_INLINE int __float2int_rd(float x) { return (int)floorf(x); }
-SMG_CUDA_INLINE int __float2int_ru(float x) { return (int)ceilf(x); }
-SMG_CUDA_INLINE unsigned __float2uint_rn(float x) { return (unsigned)rintf(x); }
-SMG_CUDA_INLINE unsigned __float2uint_rz(float x) { return (unsigned)truncf(x); }
-SMG_CUDA_INLINE float __int2float_rn(int x) { return (float)x; }
-SMG_CUDA_INLINE float __uint2float_rn(unsigned x) { return (float)x; }
-SMG_CUDA_INLINE float __double2float_rn(double x) { return (float)x; }
+SMG_CUDA_DEFINE(int, __float2int_rn, (float x), (int)rintf(x))
+SMG_CUDA_DEFINE(int, __float2int_rz, (float x), (int)truncf(x))
+SMG_CUDA_DEFINE(int, __float2int_rd, (float x), (int)floorf(x))
+SMG_CUDA_DEFINE(int, __float2int_ru, (float x), (int)ceilf(x))
+SMG_CUDA_DEFINE(unsigned, __float2uint_rn, (float x), (unsigned)rintf(x))
+SMG_CUDA_DEFINE(unsigned, __float2uint_rz, (float x), (unsigned)truncf(x))
+SMG_CUDA_DEFINE(float, __int2float_rn, (int x), (float)x)
+SMG_CUDA_DEFINE(float, __uint2float_rn, (unsigned x), (float)x)
+SMG_CUDA_DEFINE(float, __double2float_rn, (double x), (float)x)
 
 /* Rounded as they say: the .cu files are built with -ffp-contract=off. */
-SMG_CUDA_INLINE float __fadd_rn(float a, float b) { return a + b; }
-SMG_CUDA_INLINE float __fsub_rn(float a, float b) { return a - b; }
-SMG_CUDA_INLINE float __fmul_rn(float a, float b) { return a * b; }
-SMG_CUDA_INLINE float __fdiv_rn(float a, float b) { return a / b; }
-SMG_CUDA_INLINE float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-SMG_CUDA_INLINE float __fsqrt_rn(float x) { return sqrtf(x); }
-SMG_CUDA_INLINE float __frcp_rn(float x) { return 1.0f / x; }
+SMG_CUDA_DEFINE(float, __fadd_rn, (float a, float b), a + b)
+SMG_CUDA_DEFINE(float, __fsub_rn, (float a, float b), a - b)
+SMG_CUDA_DEFINE(float, __fmul_rn, (float a, float b), a *b)
+SMG_CUDA_DEFINE(float, __fdiv_rn, (float a, float b), a / b)
+SMG_CUDA_DEFINE(float, __fmaf_rn, (float a, float b, float c), fmaf(a, b, c))
+SMG_CUDA_DEFINE(float, __fsqrt_rn, (float x), sqrtf(x))
+SMG_CUDA_DEFINE(float, __frcp_rn, (float x), 1.0f / x)
 
 /* Exact where the GPU approximates. Macros, because glibc declares functions of some of these names. */
-#define __expf(x) expf(x)
-#define __exp10f(x) exp10f(x)
-#define __logf(x) logf(x)
-#define __log2f(x) log2f(x)
+#define __expf(x)        expf(x)
+#define __exp10f(x)      exp10f(x)
+#define __logf(x)        logf(x)
+#define __log2f(x)       log2f(x)
 #define __fdividef(a, b) ((float)(a) / (float)(b))
-#define __saturatef(x) fminf(fmaxf((x), 0.0f), 1.0f)
-SMG_CUDA_INLINE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+#define __saturatef(x)   fminf(fmaxf((x), 0.0f), 1.0f)
+SMG_CUDA_DEFINE(float, rsqrtf, (float x), 1.0f / sqrtf(x))
 
-#define SMG_CUDA_MIN_MAX(T)                                                                                                            \
-    SMG_CUDA_INLINE T min(T a, T b) { return b < a ? b : a; }                                                                          \
-    SMG_CUDA_INLINE T max(T a, T b) { return a < b ? b : a; }
+#define SMG_CUDA_MIN_MAX(T)                                                                                                      \
+    SMG_CUDA_DEFINE(T, min, (T a, T b), b < a ? b : a)                                                                           \
+    SMG_CUDA_DEFINE(T, max, (T a, T b), a < b ? b : a)
 SMG_CUDA_MIN_MAX(int)
 SMG_CUDA_MIN_MAX(unsigned)
 SMG_CUDA_MIN_MAX(long)
 SMG_CUDA_MIN_MAX(unsigned long)
 SMG_CUDA_MIN_MAX(long long)
 SMG_CUDA_MIN_MAX(unsigned long long)
-SMG_CUDA_INLINE float min(float a, float b) { return fminf(a, b); }
-SMG_CUDA_INLINE float max(float a, float b) { return fmaxf(a, b); }
-SMG_CUDA_INLINE double min(double a, double b) { return fmin(a, b); }
-SMG_CUDA_INLINE double max(double a, double b) { return fmax(a, b); }
+SMG_CUDA_DEFINE(float, min, (float a, float b), fminf(a, b))
+SMG_CUDA_DEFINE(float, max, (float a, float b), fmaxf(a, b))
+SMG_CUDA_DEFINE(double, min, (double a, double b), fmin(a, b))
+SMG_CUDA_DEFINE(double, max, (double a, double b), fmax(a, b))
 
 /* Cache hints. */
-template <class T> static inline T __ldg(const T *p) { return *p; }
-template <class T> static inline T __ldcs(const T *p) { return *p; }
-template <class T> static inline T __ldcg(const T *p) { return *p; }
-template <class T> static inline void __stcs(T *p, smg_cuda_same<T> v) { *p = v; }
-template <class T> static inline void __stcg(T *p, smg_cuda_same<T> v) { *p = v; }
+template <class T> static inline T __ldg(const T *p)
+{
+    return *p;
+}
+template <class T> static inline T __ldcs(const T *p)
+{
+    return *p;
+}
+template <class T> static inline T __ldcg(const T *p)
+{
+    return *p;
+}
+template <class T> static inline void __stcs(T *p, smg_cuda_same<T> v)
+{
+    *p = v;
+}
+template <class T> static inline void __stcg(T *p, smg_cuda_same<T> v)
+{
+    *p = v;
+}
 
 /* ---- Launch: cudaLaunchKernelEx is the only form; arguments are converted once, on the host, as nvcc's template does ---- */
 

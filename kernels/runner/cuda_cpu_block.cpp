@@ -1,29 +1,15 @@
 /*
- * Runs a grid: blocks one after another, the threads of a block as fibers. Every ready thread runs until it waits or has ended; only then
- * are warp operations completed, and when none could be, the barrier of the block. For a missing barrier this is the harshest schedule.
+ * Runs a block, its threads as fibers. Every ready thread runs until it waits or has ended; only then are warp operations
+ * completed, and when none could be, the barrier of the block. For a missing barrier this is the harshest schedule.
  */
-#include "kernels/runner/cuda_cpu_control.h"
 #include "kernels/runner/cuda_cpu_internal.h"
 
-#include <link.h>
-#include <pthread.h>
-
 __thread uint3 threadIdx, blockIdx, blockDim, gridDim;
-
-/* The dynamic shared memory, the one array of all kernels. */
-extern thread_local unsigned char smg_smem[];
-alignas(1024) thread_local unsigned char smg_smem[SMG_CUDA_SMEM_MAX];
-
-/* Bounds of the section that clang puts static shared memory into; absent in a program without any. */
-extern "C" {
-extern char __start_smg_shared[] __attribute__((weak, visibility("hidden")));
-extern char __stop_smg_shared[] __attribute__((weak, visibility("hidden")));
-}
 
 namespace
 {
 
-constexpr unsigned MAX_THREADS = 1024, WARP = 32;
+constexpr unsigned WARP = 32;
 
 enum state { READY, WAITING, ENDED };
 
@@ -39,69 +25,34 @@ struct thread {
     int source;
     const char *where;
     /*
-     * Order for the thread sanitizer: a thread releases to one of its two when it arrives at __syncwarp, in turns, since it may arrive at
-     * the next one before the others have left this one. On leaving it acquires those of the lanes that took part.
+     * Order for the thread sanitizer: a thread releases to one of its two when it arrives at __syncwarp, in turns, since it may
+     * arrive at the next one before the others have left this one. On leaving it acquires those of the lanes that took part.
      */
-    char order[2];
+    char *order[2];
     unsigned char turn;
     void *partners[WARP];
     unsigned n_partners;
 };
 
 struct block {
-    struct thread threads[MAX_THREADS];
-    unsigned run_order[MAX_THREADS];
+    struct thread threads[SMG_CUDA_MAX_THREADS];
+    unsigned run_order[SMG_CUDA_MAX_THREADS];
     unsigned n, live;
     struct smg_fiber scheduler;
     struct thread *self;
-    void (*call)(const void *);
-    const void *body;
-    char barrier_order[2]; /* of the even and the odd barriers, for the same reason */
+    const struct smg_grid *grid;
+    char *barrier_order[2]; /* of the even and the odd barriers, for the same reason */
     unsigned barriers;
 };
 
-struct grid {
-    const cudaLaunchConfig_t *config;
-    void (*call)(const void *);
-    const void *body;
-    unsigned block; /* linear */
-    uint64_t random;
-};
-
 struct block blk;
-char launch_order; /* threads release when they end, the host acquires */
-pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
-
-enum order { FORWARD, REVERSE, RANDOM };
-const char *const order_names[] = {"fwd", "rev", "rand"};
-enum order order_chosen;
-unsigned order_seed;
-bool order_known;
-
-/* splitmix64 */
-uint64_t draw(uint64_t *state)
-{
-    uint64_t x = *state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-void shuffle(unsigned *a, unsigned n, uint64_t *random)
-{
-    for (unsigned i = n; i > 1; i--) {
-        const unsigned j = (unsigned)(draw(random) % i), t = a[i - 1];
-        a[i - 1] = a[j];
-        a[j] = t;
-    }
-}
 
 void thread_main()
 {
     smg_fiber_begin(&blk.scheduler);
     struct thread *me = blk.self;
-    blk.call(blk.body);
-    smg_cuda_release(&launch_order);
+    blk.grid->call(blk.grid->body);
+    smg_cuda_release(blk.grid->end_order);
     me->state = ENDED;
     blk.live--;
     smg_fiber_switch(&me->fiber, &blk.scheduler, true);
@@ -110,8 +61,8 @@ void thread_main()
 
 [[noreturn]] void die_at(const struct thread *t, const char *what)
 {
-    smg_cuda_die("block (%u,%u,%u), thread (%u,%u,%u): %s: %s", blockIdx.x, blockIdx.y, blockIdx.z, t->index.x, t->index.y, t->index.z,
-                 t->where, what);
+    smg_cuda_die("block (%u,%u,%u), thread (%u,%u,%u): %s: %s", blockIdx.x, blockIdx.y, blockIdx.z, t->index.x, t->index.y,
+                 t->index.z, t->where, what);
 }
 
 /* ---- Warp operations ---- */
@@ -172,9 +123,10 @@ void complete(struct thread *warp, unsigned n, unsigned lanes)
         t->result = t->op == SMG_CUDA_ACTIVE ? lanes : ballot;
         if (t->op == SMG_CUDA_SHFL) {
             if (t->source < 0 || t->source >= (int)n || !(lanes >> t->source & 1)) {
-                smg_cuda_die("block (%u,%u,%u), warp %u: %s: lane %u reads lane %d, which does not take part (mask 0x%08x, taking part "
-                             "0x%08x)",
-                             blockIdx.x, blockIdx.y, blockIdx.z, t->warp, t->where, j, t->source, t->mask, lanes);
+                smg_cuda_die(
+                    "block (%u,%u,%u), warp %u: %s: lane %u reads lane %d, which does not take part (mask 0x%08x, taking part "
+                    "0x%08x)",
+                    blockIdx.x, blockIdx.y, blockIdx.z, t->warp, t->where, j, t->source, t->mask, lanes);
             }
             t->result = warp[t->source].payload;
         }
@@ -182,7 +134,7 @@ void complete(struct thread *warp, unsigned n, unsigned lanes)
         if (t->op == SMG_CUDA_SYNCWARP && smg_cuda_tsan()) {
             for (unsigned k = 0; k < n; k++) {
                 if (lanes >> k & 1) {
-                    t->partners[t->n_partners++] = &warp[k].order[warp[k].turn];
+                    t->partners[t->n_partners++] = warp[k].order[warp[k].turn];
                 }
             }
         }
@@ -230,8 +182,8 @@ bool resolve_barrier()
         if (!first) {
             first = t;
         } else if (strcmp(t->where, first->where) != 0) {
-            smg_cuda_die("block (%u,%u,%u): divergent __syncthreads: thread %u waits at %s, thread %u at %s", blockIdx.x, blockIdx.y,
-                         blockIdx.z, (unsigned)(first - blk.threads), first->where, i, t->where);
+            smg_cuda_die("block (%u,%u,%u): divergent __syncthreads: thread %u waits at %s, thread %u at %s", blockIdx.x,
+                         blockIdx.y, blockIdx.z, (unsigned)(first - blk.threads), first->where, i, t->where);
         }
         sum += t->payload;
     }
@@ -258,57 +210,18 @@ bool resolve_barrier()
     for (unsigned i = 0; i < blk.n; i++) {
         const struct thread *t = &blk.threads[i];
         if (waits_in_warp(t)) {
-            smg_cuda_die("block (%u,%u,%u): deadlock: warp %u lane %u waits at %s for mask 0x%08x%s%s", blockIdx.x, blockIdx.y, blockIdx.z,
-                         t->warp, t->lane, t->where, t->mask, at_barrier ? ", others at " : "", at_barrier ? at_barrier->where : "");
+            smg_cuda_die("block (%u,%u,%u): deadlock: warp %u lane %u waits at %s for mask 0x%08x%s%s", blockIdx.x, blockIdx.y,
+                         blockIdx.z, t->warp, t->lane, t->where, t->mask, at_barrier ? ", others at " : "",
+                         at_barrier ? at_barrier->where : "");
         }
     }
     smg_cuda_die("block (%u,%u,%u): deadlock of %u threads", blockIdx.x, blockIdx.y, blockIdx.z, blk.live);
 }
 
-/* ---- Shared memory at the start of a block: NaN, unwritten for the memory sanitizer, out of bounds past its size ---- */
+/* ---- The loop ---- */
 
-void fill(void *p, size_t bytes)
-{
-    memset(p, 0xff, bytes);
-#ifdef SMG_CUDA_MSAN
-    __msan_poison(p, bytes);
-#endif
-}
-
-/* Finds this OS thread's copy of the section. */
-int find_static_shared(struct dl_phdr_info *info, size_t, void *found)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        const char *image = (const char *)info->dlpi_addr + part->p_vaddr;
-        if (part->p_type == PT_TLS && __start_smg_shared >= image && __start_smg_shared < image + part->p_memsz) {
-            *(char **)found = (char *)info->dlpi_tls_data + (__start_smg_shared - image);
-        }
-    }
-    return 0;
-}
-
-void prepare_shared(size_t dynamic_bytes)
-{
-    static __thread char *static_shared;
-    const size_t static_bytes = (size_t)(__stop_smg_shared - __start_smg_shared);
-
-#ifdef SMG_CUDA_ASAN
-    __asan_unpoison_memory_region(smg_smem, dynamic_bytes);
-    __asan_poison_memory_region(smg_smem + dynamic_bytes, sizeof smg_smem - dynamic_bytes);
-#endif
-    fill(smg_smem, dynamic_bytes);
-    if (static_bytes > 0) {
-        if (!static_shared) {
-            dl_iterate_phdr(find_static_shared, &static_shared);
-        }
-        fill(static_shared, static_bytes);
-    }
-}
-
-/* ---- Blocks and the grid ---- */
-
-void start_threads(void *stacks)
+/* of_block: the identity that all of them have, or NULL. */
+void start_threads(void *stacks, void *of_block)
 {
     for (unsigned i = 0; i < blk.n; i++) {
         struct thread *t = &blk.threads[i];
@@ -318,15 +231,17 @@ void start_threads(void *stacks)
         t->lane = i % WARP;
         t->turn = 0;
         t->n_partners = 0;
-        smg_fiber_create(&t->fiber, stacks, i, thread_main);
-        blk.run_order[i] = order_chosen == REVERSE ? blk.n - 1 - i : i;
+        t->order[0] = smg_stack_word(stacks, i, 0);
+        t->order[1] = smg_stack_word(stacks, i, 1);
+        smg_fiber_create(&t->fiber, stacks, i, thread_main, of_block ? of_block : smg_identity_create());
+        blk.run_order[i] = blk.grid->order == SMG_ORDER_REVERSE ? blk.n - 1 - i : i;
     }
 }
 
 void run_ready(uint64_t *random)
 {
-    if (order_chosen == RANDOM) {
-        shuffle(blk.run_order, blk.n, random);
+    if (blk.grid->order == SMG_ORDER_RANDOM) {
+        smg_shuffle(blk.run_order, blk.n, random);
     }
     for (unsigned k = 0; k < blk.n; k++) {
         struct thread *t = &blk.threads[blk.run_order[k]];
@@ -338,7 +253,9 @@ void run_ready(uint64_t *random)
     }
 }
 
-void run_block(const struct grid *g)
+} // namespace
+
+void smg_block_run(const struct smg_grid *g)
 {
     const dim3 dims = g->config->gridDim, threads = g->config->blockDim;
     uint64_t random = g->random;
@@ -347,13 +264,14 @@ void run_block(const struct grid *g)
     blockDim = {threads.x, threads.y, threads.z};
     blockIdx = {g->block % dims.x, g->block / dims.x % dims.y, g->block / (dims.x * dims.y)};
     blk.n = blk.live = threads.x * threads.y * threads.z;
-    blk.call = g->call;
-    blk.body = g->body;
+    blk.grid = g;
     blk.barriers = 0;
     smg_fiber_adopt(&blk.scheduler);
-    prepare_shared(g->config->dynamicSmemBytes);
     void *stacks = smg_stacks_get(blk.n);
-    start_threads(stacks);
+    blk.barrier_order[0] = smg_stack_word(stacks, 0, 2);
+    blk.barrier_order[1] = smg_stack_word(stacks, 0, 3);
+    void *of_block = g->block_identity ? smg_identity_create() : nullptr;
+    start_threads(stacks, of_block);
     while (blk.live > 0) {
         bool moved = false;
         run_ready(&random);
@@ -364,90 +282,11 @@ void run_block(const struct grid *g)
             deadlock();
         }
     }
-    for (unsigned i = 0; i < blk.n; i++) {
-        smg_fiber_destroy(&blk.threads[i].fiber);
+    for (unsigned i = 0; !of_block && i < blk.n; i++) {
+        smg_identity_keep(blk.threads[i].fiber.identity);
     }
+    smg_identity_keep(of_block);
     smg_stacks_put(stacks, blk.n);
-}
-
-void *block_main(void *g)
-{
-    run_block((const struct grid *)g);
-    return nullptr;
-}
-
-/*
- * Under the thread sanitizer each block has an OS thread of its own, hence thread-local, that is shared, memory of its own. Starting and
- * joining these threads one by one gives no order between blocks: what the fibers did is not acquired by the threads that switch to them.
- */
-void run_block_alone(struct grid *g)
-{
-    pthread_t thread;
-
-    if (pthread_create(&thread, nullptr, block_main, g) != 0 || pthread_join(thread, nullptr) != 0) {
-        smg_cuda_die("no OS thread for a block");
-    }
-}
-
-bool known_order(const char *name, enum order *order)
-{
-    for (int i = FORWARD; i <= RANDOM; i++) {
-        if (!strcmp(name, order_names[i])) {
-            *order = (enum order)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-void order_from_environment()
-{
-    const char *name = getenv("SMG_CUDA_ORDER"), *seed = getenv("SMG_CUDA_SEED");
-
-    order_known = true;
-    if (name && !known_order(name, &order_chosen)) {
-        smg_cuda_die("SMG_CUDA_ORDER: expected fwd, rev or rand, found '%s'", name);
-    }
-    order_seed = seed ? (unsigned)strtoul(seed, nullptr, 10) : 0;
-}
-
-void run_grid(struct grid *g, unsigned blocks)
-{
-    uint64_t random = order_seed;
-    unsigned *sequence = (unsigned *)malloc(blocks * sizeof *sequence);
-
-    if (!sequence) {
-        smg_cuda_die("no memory for %u blocks", blocks);
-    }
-    for (unsigned i = 0; i < blocks; i++) {
-        sequence[i] = order_chosen == REVERSE ? blocks - 1 - i : i;
-    }
-    if (order_chosen == RANDOM) {
-        shuffle(sequence, blocks, &random);
-    }
-    for (unsigned i = 0; i < blocks; i++) {
-        g->block = sequence[i];
-        g->random = draw(&random);
-        if (smg_cuda_tsan()) {
-            run_block_alone(g);
-        } else {
-            run_block(g);
-        }
-    }
-    free(sequence);
-    smg_cuda_acquire(&launch_order);
-}
-
-} // namespace
-
-int smg_cuda_order(const char *order, unsigned seed)
-{
-    if (!known_order(order, &order_chosen)) {
-        return -1;
-    }
-    order_seed = seed;
-    order_known = true;
-    return 0;
 }
 
 int smg_cuda_lane(void)
@@ -458,7 +297,7 @@ int smg_cuda_lane(void)
 uint64_t smg_cuda_wait(enum smg_cuda_op op, unsigned mask, uint64_t payload, int source, const char *where)
 {
     struct thread *me = blk.self;
-    char *barrier = op == SMG_CUDA_SYNCTHREADS ? &blk.barrier_order[blk.barriers & 1] : nullptr;
+    char *barrier = op == SMG_CUDA_SYNCTHREADS ? blk.barrier_order[blk.barriers & 1] : nullptr;
 
     me->op = op;
     me->mask = mask;
@@ -471,7 +310,7 @@ uint64_t smg_cuda_wait(enum smg_cuda_op op, unsigned mask, uint64_t payload, int
     }
     if (op == SMG_CUDA_SYNCWARP) {
         me->turn ^= 1;
-        smg_cuda_release(&me->order[me->turn]);
+        smg_cuda_release(me->order[me->turn]);
     }
     smg_fiber_switch(&me->fiber, &blk.scheduler, false);
     if (barrier) {
@@ -481,39 +320,4 @@ uint64_t smg_cuda_wait(enum smg_cuda_op op, unsigned mask, uint64_t payload, int
         smg_cuda_acquire(me->partners[i]);
     }
     return me->result;
-}
-
-/* A launch as the driver would check it. */
-static cudaError_t check_launch(const cudaLaunchConfig_t *c, const void *kernel)
-{
-    const dim3 g = c->gridDim, b = c->blockDim;
-    const unsigned long long threads = 1ull * b.x * b.y * b.z;
-
-    if (c->numAttrs != 0) {
-        return cudaErrorNotSupported;
-    }
-    if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535 || threads == 0 || threads > MAX_THREADS ||
-        b.z > 64) {
-        return cudaErrorInvalidConfiguration;
-    }
-    return c->dynamicSmemBytes > smg_cuda_smem_limit(kernel) ? cudaErrorInvalidValue : cudaSuccess;
-}
-
-cudaError_t smg_cuda_run(const cudaLaunchConfig_t *config, const void *kernel, void (*call)(const void *), const void *body)
-{
-    struct grid g = {config, call, body, 0, 0};
-    const cudaError_t status = smg_cuda_injected() ? cudaErrorUnknown : check_launch(config, kernel);
-
-    if (status != cudaSuccess) {
-        return smg_cuda_status(status);
-    }
-    pthread_mutex_lock(&launching);
-    if (!order_known) {
-        order_from_environment();
-    }
-    smg_cuda_device_open();
-    run_grid(&g, config->gridDim.x * config->gridDim.y * config->gridDim.z);
-    smg_cuda_device_close();
-    pthread_mutex_unlock(&launching);
-    return cudaSuccess;
 }

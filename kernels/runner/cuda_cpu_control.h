@@ -9,8 +9,9 @@ extern "C" {
 #endif
 
 /*
- * In which order ready threads of a block run, and the blocks of a grid: "fwd" (by index), "rev", or "rand", drawn from the seed. Without
- * a call: SMG_CUDA_ORDER and SMG_CUDA_SEED of the environment, else "fwd". Returns 0, or -1 (nothing changes) for another word.
+ * In which order ready threads of a block run, and the blocks of a grid: "fwd" (by index), "rev", or "rand", drawn from the seed.
+ * Without a call: SMG_CUDA_ORDER and SMG_CUDA_SEED of the environment, else "fwd". Returns 0, or -1 (nothing changes) for another
+ * word.
  */
 int smg_cuda_order(const char *order, unsigned seed);
 

@@ -16,10 +16,7 @@ namespace
 constexpr size_t PAGE = 4096;
 constexpr size_t STACK_BYTES = 128 * 1024; /* with the guard page */
 
-/*
- * The thread sanitizer gives the identity of a destroyed fiber to the next one, and sees no race within one identity. The last ones are
- * therefore kept; it has some 8,000. No container: what it allocates would be seen.
- */
+/* Identities whose threads have ended; the thread sanitizer has some 8,000. No container: what it allocates would be seen. */
 constexpr unsigned KEPT = 6144;
 void *kept[KEPT];
 unsigned long n_kept;
@@ -39,6 +36,24 @@ char *map_stacks(unsigned n)
 }
 
 } // namespace
+
+void *smg_identity_create(void)
+{
+    return smg_cuda_tsan() ? __tsan_create_fiber(0) : nullptr;
+}
+
+void smg_identity_keep(void *identity)
+{
+    void **slot = &kept[n_kept++ % KEPT];
+
+    if (!identity) {
+        return;
+    }
+    if (*slot) {
+        __tsan_destroy_fiber(*slot);
+    }
+    *slot = identity;
+}
 
 void *smg_stacks_get(unsigned n)
 {
@@ -60,6 +75,11 @@ void smg_stacks_put(void *stacks, unsigned n)
     }
 }
 
+char *smg_stack_word(void *stacks, unsigned i, unsigned word)
+{
+    return (char *)stacks + i * STACK_BYTES + PAGE + word * 64;
+}
+
 #ifndef SMG_CUDA_UCONTEXT
 /* Saves what a function must keep, and the stack pointer at *save; goes on where `load` was saved. */
 extern "C" void smg_cuda_swap(void **save, void *load);
@@ -75,14 +95,14 @@ __asm__(".text\n"
         ".size smg_cuda_swap,.-smg_cuda_swap\n");
 #endif
 
-void smg_fiber_create(struct smg_fiber *fiber, void *stacks, unsigned i, void (*entry)(void))
+void smg_fiber_create(struct smg_fiber *fiber, void *stacks, unsigned i, void (*entry)(void), void *identity)
 {
     char *stack = (char *)stacks + i * STACK_BYTES + PAGE;
 
     fiber->stack = stack;
     fiber->stack_bytes = STACK_BYTES - PAGE;
     fiber->fake_stack = nullptr;
-    fiber->tsan = smg_cuda_tsan() ? __tsan_create_fiber(0) : nullptr;
+    fiber->identity = identity;
 #ifdef SMG_CUDA_UCONTEXT
     getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = stack;
@@ -112,7 +132,7 @@ void smg_fiber_adopt(struct smg_fiber *fiber)
     fiber->stack = nullptr;
     fiber->stack_bytes = 0;
     fiber->fake_stack = nullptr;
-    fiber->tsan = smg_cuda_tsan() ? __tsan_get_current_fiber() : nullptr;
+    fiber->identity = smg_cuda_tsan() ? __tsan_get_current_fiber() : nullptr;
 }
 
 __attribute__((no_sanitize("address"))) void smg_fiber_switch(struct smg_fiber *from, struct smg_fiber *to, bool dies)
@@ -123,7 +143,7 @@ __attribute__((no_sanitize("address"))) void smg_fiber_switch(struct smg_fiber *
     (void)dies;
 #endif
     if (smg_cuda_tsan()) {
-        __tsan_switch_to_fiber(to->tsan, 1 /* no order between the two */);
+        __tsan_switch_to_fiber(to->identity, 1 /* no order between the two */);
     }
 #ifdef SMG_CUDA_UCONTEXT
     swapcontext(&from->context, &to->context);
@@ -133,17 +153,4 @@ __attribute__((no_sanitize("address"))) void smg_fiber_switch(struct smg_fiber *
 #ifdef SMG_CUDA_ASAN
     __sanitizer_finish_switch_fiber(from->fake_stack, nullptr, nullptr);
 #endif
-}
-
-void smg_fiber_destroy(struct smg_fiber *fiber)
-{
-    if (!fiber->tsan) {
-        return;
-    }
-    void **slot = &kept[n_kept++ % KEPT];
-    if (*slot) {
-        __tsan_destroy_fiber(*slot);
-    }
-    *slot = fiber->tsan;
-    fiber->tsan = nullptr;
 }

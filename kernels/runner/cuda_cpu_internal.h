@@ -32,8 +32,8 @@
 #endif
 
 /*
- * The thread sanitizer is looked for at run time: these files are built without it, because what the scheduler hands from fiber to fiber
- * must not look like order that the GPU gives.
+ * The thread sanitizer is looked for at run time: these files are built without it, because what the scheduler hands from fiber
+ * to fiber must not look like order that the GPU gives.
  */
 extern "C" {
 void *__tsan_create_fiber(unsigned flags) __attribute__((weak));
@@ -74,25 +74,67 @@ struct smg_fiber {
     void *stack_pointer;
 #endif
     void *fake_stack; /* the address sanitizer's */
-    void *tsan;       /* the thread sanitizer's */
+    void *identity;   /* the thread sanitizer's */
 };
 
-/* Stacks for n fibers, with a page that nobody may touch below each. Under the thread sanitizer fresh ones for each block, since an old
- * access to a stack would look like a race with a new one. Ends the program when there is no memory. */
+/* Stacks for n fibers, with a page that nobody may touch below each. Under the thread sanitizer fresh ones for each block, since
+ * an old access to a stack would look like a race with a new one. Ends the program when there is no memory. */
 void *smg_stacks_get(unsigned n);
 void smg_stacks_put(void *stacks, unsigned n);
+/* Addresses 0, 1, 2, 3 at the far end of the i-th stack, each in a cache line of its own, for order between threads of a block.
+ * What the thread sanitizer knows of them ends with the stacks; at fixed addresses it would order a block behind the one before.
+ */
+char *smg_stack_word(void *stacks, unsigned i, unsigned word);
+
+/*
+ * What the thread sanitizer takes for a thread; NULL without it. One that has been created is given back to smg_identity_keep,
+ * which does not destroy it before thousands of others have come, since the next one would take its place and be taken for the
+ * same thread.
+ */
+void *smg_identity_create(void);
+void smg_identity_keep(void *identity);
 
 /* A fiber that begins in entry, on the i-th stack. entry calls smg_fiber_begin first and never returns. */
-void smg_fiber_create(struct smg_fiber *fiber, void *stacks, unsigned i, void (*entry)(void));
+void smg_fiber_create(struct smg_fiber *fiber, void *stacks, unsigned i, void (*entry)(void), void *identity);
 /* scheduler: the fiber that switched here. */
 void smg_fiber_begin(struct smg_fiber *scheduler);
 /* The thread that runs now becomes a fiber that others can switch to. */
 void smg_fiber_adopt(struct smg_fiber *fiber);
 /* dies: from will not run again. */
 void smg_fiber_switch(struct smg_fiber *from, struct smg_fiber *to, bool dies);
-void smg_fiber_destroy(struct smg_fiber *fiber);
 
-/* ---- Memory and errors (cuda_cpu_api.cpp) ---- */
+/* ---- A block (cuda_cpu_block.cpp) ---- */
+
+#define SMG_CUDA_MAX_THREADS 1024
+
+enum smg_order { SMG_ORDER_FORWARD, SMG_ORDER_REVERSE, SMG_ORDER_RANDOM };
+
+/* A launch, and the block of it that is to run. */
+struct smg_grid {
+    const cudaLaunchConfig_t *config;
+    void (*call)(const void *);
+    const void *body;
+    enum smg_order order;
+    bool block_identity; /* to the thread sanitizer each block is one thread, not each thread */
+    unsigned block;      /* linear index */
+    uint64_t random;     /* of this block */
+    void *end_order;     /* its threads release to it when they end */
+};
+
+/* Returns when all threads of the block have ended. */
+void smg_block_run(const struct smg_grid *grid);
+/* Puts a[n] into a random order (cuda_cpu_grid.cpp). */
+void smg_shuffle(unsigned *a, unsigned n, uint64_t *random);
+
+/* ---- Memory (cuda_cpu_memory.cpp) ---- */
+
+/* Device memory can be touched by kernels only (address sanitizer). */
+void smg_cuda_device_open(void);
+void smg_cuda_device_close(void);
+/* Allocations that live. */
+size_t smg_cuda_allocations(void);
+
+/* ---- Calls and errors (cuda_cpu_api.cpp) ---- */
 
 /* Dynamic shared memory of a block may be that large: 227 KiB, the limit from sm_90 on. */
 #define SMG_CUDA_SMEM_MAX (227 * 1024)
@@ -105,8 +147,12 @@ size_t smg_cuda_smem_limit(const void *kernel);
 bool smg_cuda_injected(void);
 /* Notes the error for cudaGetLastError and returns it. */
 cudaError_t smg_cuda_status(cudaError_t status);
-/* Device memory can be touched by kernels only (address sanitizer). */
-void smg_cuda_device_open(void);
-void smg_cuda_device_close(void);
+cudaError_t smg_cuda_check_stream(cudaStream_t stream);
+
+/* The body of a runtime call: one that shall fail does so before it does anything. */
+#define SMG_CUDA_CALL(expression) return smg_cuda_status(smg_cuda_injected() ? cudaErrorUnknown : (expression))
+/* The same of a call that is given a stream. */
+#define SMG_CUDA_STREAM_CALL(stream, expression)                                                                                 \
+    SMG_CUDA_CALL(smg_cuda_check_stream(stream) == cudaSuccess ? (expression) : cudaErrorInvalidResourceHandle)
 
 #endif

@@ -1,14 +1,16 @@
 #!/bin/bash
-# sanitize.sh KIND FOLDER SOURCE...: builds a test program of CUDA (.cu) and C (.c) sources in one kind, in FOLDER/KIND, and runs it in
-# several orders of threads and blocks. SOURCE is relative to the source folder. The program returns 0 when its tests pass.
+# sanitize.sh KIND FOLDER SOURCE...: builds a test program of CUDA (.cu) and C (.c) sources in one kind, in FOLDER/KIND, and runs it
+# in several orders of threads and blocks. SOURCE is relative to the source folder. The program returns 0 when its tests pass.
 #
 #   plain     gcc, optimised                        ucontext  the same with the portable switch of fibers
 #   asan      gcc, address and undefined            tsan      clang, thread: races and missing barriers
 #   msan      clang, memory: reads of the unwritten cov       gcc, unoptimised: every line of a .cu file must have run
 #   gpu       nvcc and the CUDA runtime: for a machine with a GPU
 #
-# Environment, all optional: SMG_CUDA_RUNS (orders: "fwd rev rand:SEED ..."), SMG_CUDA_DEFINES, SMG_CUDA_ARGUMENTS (for the program),
-# CUDA_CPPFLAGS, TEST_CPPFLAGS, TEST_LIBS, top_srcdir, top_builddir; for gpu NVCC, CUDART_LIBS, CUDA_GENCODE.
+# Environment, all optional: SMG_CUDA_RUNS (orders: "fwd rev rand:SEED ...", for tsan also with @block: a block counts as one
+# thread, for races between blocks; cuda_cpu_grid.cpp says why), SMG_CUDA_DEFINES, SMG_CUDA_ARGUMENTS (for the
+# program), SMG_CUDA_RUNNER_OUT (folder of the runner's objects), CUDA_CPPFLAGS, TEST_CPPFLAGS, TEST_LIBS, top_srcdir,
+# top_builddir; for gpu NVCC, CUDART_LIBS, CUDA_GENCODE.
 # Exit status: 0 all passed, 1 something failed, 77 this kind cannot be built here (one line says why).
 set -uo pipefail
 
@@ -29,7 +31,7 @@ case $kind in
 plain) flags=-O2 runs="fwd rev rand:1 rand:2 rand:3 rand:4" ;;
 ucontext) flags=-O2 runner_defines=-DSMG_CUDA_UCONTEXT runs="fwd rand:1" ;;
 asan) flags="-O1 -fsanitize=address,undefined -fno-sanitize-recover=all" ;;
-tsan) cc=clang cxx=clang++ flags="-O1 -fsanitize=thread" ;;
+tsan) cc=clang cxx=clang++ flags="-O1 -fsanitize=thread" runs="fwd rev rand:1 fwd@block rand:1@block" ;;
 msan) cc=clang cxx=clang++ flags="-O1 -fsanitize=memory" ;;
 cov) flags="-O0 --coverage" runs=fwd ;;
 gpu) flags=-O2 runs=fwd ;;
@@ -45,13 +47,14 @@ done
 if [ "$kind" = gpu ]; then
     [ -n "${NVCC:-}" ] || skip "no nvcc"
     flags="$flags -DSMG_CUDA_GPU"
-elif ! echo '#include <cuda_runtime_api.h>' | $cxx ${CUDA_CPPFLAGS:=-isystem /usr/local/cuda/include} -fsyntax-only -x c++ - 2>/dev/null; then
+elif ! echo '#include <cuda_runtime_api.h>' | $cxx ${CUDA_CPPFLAGS:=-isystem /usr/local/cuda/include} -fsyntax-only -x c++ - \
+    2>/dev/null; then
     skip "no CUDA headers"
 fi
 
 # The make that runs this script has options of its own, not meant for this one.
-if ! env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u CXXFLAGS make -j"$jobs" -s -f "$top/kernels/runner/sanitize.mk" KIND="$kind" \
-    TOP="$top" BUILD="${top_builddir:-}" OUT="$out" RUNNER_OUT="${SMG_CUDA_RUNNER_OUT:-$out}" SOURCES="$*" CC="$cc" CXX="$cxx" \
+if ! env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u CXXFLAGS make -j"$jobs" -s -f "$top/kernels/runner/sanitize.mk" \
+    KIND="$kind" TOP="$top" BUILD="${top_builddir:-}" OUT="$out" RUNNER_OUT="${SMG_CUDA_RUNNER_OUT:-$out}" SOURCES="$*" CC="$cc" CXX="$cxx" \
     KIND_FLAGS="$flags" RUNNER_DEFINES="$runner_defines" DEFINES="${SMG_CUDA_DEFINES:-}" CUDA_CPPFLAGS="${CUDA_CPPFLAGS:-}" \
     TEST_CPPFLAGS="${TEST_CPPFLAGS:-}" TEST_LIBS="${TEST_LIBS:-}" NVCC="${NVCC:-}" CUDART_LIBS="${CUDART_LIBS:-}" \
     CUDA_GENCODE="${CUDA_GENCODE:-}" "$out/program" >"$out/build.log" 2>&1; then
@@ -73,10 +76,13 @@ esac
 
 status=0
 for run in $runs; do
-    order=${run%%:*} seed=${run#*:} log=$out/run-${run/:/-}.log rc=0
-    [ "$seed" != "$run" ] || seed=0
+    log=$out/run-$run.log rc=0 identity=thread
+    [[ $run != *@block ]] || identity=block
+    order=${run%@block} seed=0
+    [[ $order != *:* ]] || seed=${order#*:}
     # shellcheck disable=SC2086
-    SMG_CUDA_ORDER=$order SMG_CUDA_SEED=$seed $fixed "$out/program" ${SMG_CUDA_ARGUMENTS:-} >"$log" 2>&1 || rc=$?
+    SMG_CUDA_ORDER=${order%:*} SMG_CUDA_SEED=$seed SMG_CUDA_IDENTITY=$identity $fixed \
+        "$out/program" ${SMG_CUDA_ARGUMENTS:-} >"$log" 2>&1 || rc=$?
     if [ "$rc" -eq 77 ]; then
         skip "$(tail -n 1 "$log")"
     elif [ "$rc" -ne 0 ]; then
@@ -89,7 +95,7 @@ for run in $runs; do
 done
 [ "$kind" = cov ] && [ "$status" -eq 0 ] || exit "$status"
 
-# Lines of .cu and .cuh files that never ran. A template's line has run when it has in one of its instances; a header's, in one of its users.
+# Lines of .cu and .cuh files that never ran. A template's line has run when it has in one instance; a header's, in one of its users.
 cd "$out" || exit 1
 for source in "$@"; do
     case $source in

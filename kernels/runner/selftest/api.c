@@ -9,12 +9,12 @@ int selftest_api(void);
 
 static int failed;
 
-#define CHECK(condition)                                                                                                               \
-    do {                                                                                                                               \
-        if (!(condition)) {                                                                                                            \
-            printf("fail: api: %s\n", #condition);                                                                                     \
-            failed++;                                                                                                                  \
-        }                                                                                                                              \
+#define CHECK(condition)                                                                                                         \
+    do {                                                                                                                         \
+        if (!(condition)) {                                                                                                      \
+            printf("fail: api: %s\n", #condition);                                                                               \
+            failed++;                                                                                                            \
+        }                                                                                                                        \
     } while (0)
 
 static void test_copies(void)

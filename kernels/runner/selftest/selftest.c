@@ -1,6 +1,6 @@
 /*
- * Tests the kernels of selftest.h, on the CPU runner or, linked with the CUDA runtime, on a GPU (no device: exit 77). All numbers are
- * small multiples of powers of two, so every sum is exact in any order and results are compared bit by bit.
+ * Tests the kernels of selftest.h, on the CPU runner or, linked with the CUDA runtime, on a GPU (no device: exit 77). All numbers
+ * are small multiples of powers of two, so every sum is exact in any order and results are compared bit by bit.
  */
 #include "kernels/runner/selftest/selftest.h"
 
@@ -248,7 +248,8 @@ static void test_transpose(int rows, int columns)
 
 static void test_histogram(int n, int bins)
 {
-    unsigned *x = array((size_t)n, sizeof *x), *expected = array((size_t)bins, sizeof *x), *counts = array((size_t)bins, sizeof *x);
+    unsigned *x = array((size_t)n, sizeof *x), *expected = array((size_t)bins, sizeof *x),
+             *counts = array((size_t)bins, sizeof *x);
 
     for (int i = 0; i < n; i++)
         expected[x[i] = draw((unsigned)bins)]++;

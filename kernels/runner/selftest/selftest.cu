@@ -1,6 +1,6 @@
 /*
- * The kernels of selftest.h: block reduction, dynamic shared memory, ballot compaction, gather, scan by shuffles, 2-D tiles, shared
- * histogram, exchange within a warp. Each #ifdef SMG_BUG_* plants one bug.
+ * The kernels of selftest.h: block reduction, dynamic shared memory, ballot compaction, gather, scan by shuffles, 2-D tiles,
+ * shared histogram, exchange within a warp. Each #ifdef SMG_BUG_* plants one bug.
  */
 #include "kernels/runner/selftest/selftest.h"
 
@@ -362,8 +362,8 @@ cudaError_t selftest_sum(float *total, const float *x, int n)
 cudaError_t selftest_scores(float *score, const uint16_t *keys, const uint16_t *q, int pages, int tokens, int dim)
 {
     const cudaLaunchConfig_t c = launch(pages, 128, dim * sizeof(float));
-    return cudaLaunchKernelEx(&c, scores_kernel, score, reinterpret_cast<const __half *>(keys), reinterpret_cast<const __half *>(q), tokens,
-                              dim);
+    return cudaLaunchKernelEx(&c, scores_kernel, score, reinterpret_cast<const __half *>(keys),
+                              reinterpret_cast<const __half *>(q), tokens, dim);
 }
 
 cudaError_t selftest_select(int *index, unsigned *count, const float *x, int n, float cut)
@@ -375,8 +375,8 @@ cudaError_t selftest_select(int *index, unsigned *count, const float *x, int n, 
 cudaError_t selftest_gather(uint16_t *to, const uint16_t *from, const int *index, int n, int elements, float scale)
 {
     const cudaLaunchConfig_t c = launch(n, 64, 0);
-    return cudaLaunchKernelEx(&c, gather_kernel, reinterpret_cast<__nv_bfloat16 *>(to), reinterpret_cast<const __nv_bfloat16 *>(from),
-                              index, elements, scale);
+    return cudaLaunchKernelEx(&c, gather_kernel, reinterpret_cast<__nv_bfloat16 *>(to),
+                              reinterpret_cast<const __nv_bfloat16 *>(from), index, elements, scale);
 }
 
 cudaError_t selftest_scan(int *sums, const int *x, int n)

@@ -1,6 +1,7 @@
 /*
- * Small kernels that exercise what the project's kernels use, to test the CPU runner itself. All pointers are device pointers. Functions
- * return the status of the launch. With -DSMG_BUG_NAME the kernels have the bug of that name (kernels/runner/mutants.txt).
+ * Small kernels that exercise what the project's kernels use, to test the CPU runner itself. All pointers are device pointers.
+ * Functions return the status of the launch. With -DSMG_BUG_NAME the kernels have the bug of that name
+ * (kernels/runner/mutants.txt).
  */
 #ifndef SMG_KERNELS_RUNNER_SELFTEST_H
 #define SMG_KERNELS_RUNNER_SELFTEST_H
@@ -37,7 +38,8 @@ cudaError_t selftest_largest(float *largest, const float *x, int n, int m);
 enum { SELFTEST_THREADS = 80, SELFTEST_WORDS = 32 };
 cudaError_t selftest_words(uint32_t *out, uint32_t *scratch);
 
-/* Fills n words through a kernel with so many bytes of dynamic shared memory; allow: the kernel is first told that it may have them. */
+/* Fills n words through a kernel with so many bytes of dynamic shared memory; allow: the kernel is first told that it may have
+ * them. */
 cudaError_t selftest_large(int *to, int n, size_t shared_bytes, int allow);
 
 #ifdef __cplusplus
