@@ -44,7 +44,8 @@ SMG_SELFTEST_CUDA = kernels/runner/selftest/selftest.cu kernels/runner/selftest/
 SMG_SELFTEST_C = kernels/runner/selftest/selftest.c kernels/runner/selftest/api.c
 EXTRA_DIST += $(SMG_CUDA_SOURCES) $(SMG_CUDA_INCLUDES) $(SMG_RUNNER_SOURCES) $(SMG_RUNNER_INCLUDES) $(SMG_SELFTEST_CUDA) \
 	$(SMG_SELFTEST_C) kernels/runner/selftest/selftest.h kernels/runner/sanitize.sh kernels/runner/sanitize.mk \
-	kernels/runner/mutants.txt kernels/runner/mutants.digest
+	kernels/runner/mutants.txt kernels/runner/mutants.digest \
+	kernels/runner/selftest/spill.cu kernels/resources.txt
 
 SUFFIXES = .cu .cpu.$(OBJEXT) .lo
 
@@ -100,6 +101,7 @@ CLEANFILES += $(SMG_CUDA_CPU_OBJECTS) $(SMG_CUDA_SOURCES:.cu=.o) $(SMG_CUDA_SOUR
 # ---- Tests of the CUDA sources: what the scripts need to know ----
 SMG_CUDA_ENVIRONMENT = \
 	SMG_CUDA_RUNNER='$(HAVE_RUNNER)'; export SMG_CUDA_RUNNER; \
+	SMG_CUDA_WHY='$(WHY_RUNNER)'; export SMG_CUDA_WHY; \
 	SMG_CUDA_SOURCES='$(SMG_CUDA_SOURCES)'; export SMG_CUDA_SOURCES; \
 	SMG_CUDA_TESTS='$(SMG_CUDA_TESTS)'; export SMG_CUDA_TESTS; \
 	SMG_SELFTEST='$(SMG_SELFTEST_CUDA) $(SMG_SELFTEST_C)'; export SMG_SELFTEST; \
@@ -121,7 +123,11 @@ check-cuda-plain check-cuda-ucontext check-cuda-asan check-cuda-tsan check-cuda-
 cuda-mutants:
 	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/cuda_mutants.sh --write
 
-.PHONY: cuda-mutants
+# Writes kernels/resources.txt: registers and memory of each kernel on each architecture.
+cuda-resources:
+	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/nvcc_gates.sh --write
+
+.PHONY: cuda-mutants cuda-resources
 
 clean-local: clean-cuda
 clean-cuda:

@@ -1,7 +1,8 @@
 # SMG_CUDA
 # --------
 # A CUDA toolkit: nvcc that runs, and its cuda_runtime.h. Looked for in --with-cuda=DIR, $CUDA_HOME, PATH, /usr/local/cuda. Sets
-# NVCC, CUDA_CPPFLAGS, CUDART_LIBS (the runtime as a static library), CUDA_ARCH, CUDA_GENCODE and HAVE_CUDA. A GPU is not needed to build.
+# NVCC, CUDA_CPPFLAGS, CUDART_LIBS (the runtime as a static library), CUDA_ARCH, CUDA_GENCODE and HAVE_CUDA. A GPU is not needed
+# to build.
 AC_DEFUN([SMG_CUDA], [
     AC_ARG_VAR([CUDA_HOME], [folder of the CUDA toolkit])
     AC_ARG_VAR([NVCCFLAGS], [further flags for nvcc])
@@ -89,7 +90,7 @@ AC_DEFUN([SMG_CUDA_RUNNER], [
              smg_have_runner=yes
              smg_why_runner=$CXX],
             [AC_MSG_RESULT([no])
-             smg_why_runner="no C++17 compiler that takes CUDA's headers (g++)"])
+             smg_why_runner="no C++17 compiler that takes the headers of CUDA (g++)"])
         CXXFLAGS=$smg_save_CXXFLAGS
         CPPFLAGS=$smg_save_CPPFLAGS
         AC_LANG_POP([C++])
@@ -101,5 +102,6 @@ AC_DEFUN([SMG_CUDA_RUNNER], [
     AS_CASE([,$enable_sanitizers,], [*,thread,*], [RUNNER_SAN_CFLAGS=])
     AC_SUBST([RUNNER_SAN_CFLAGS])
     AC_SUBST([HAVE_RUNNER], [$smg_have_runner])
+    AC_SUBST([WHY_RUNNER], [$smg_why_runner])
     AM_CONDITIONAL([HAVE_CUDA_RUNNER], [test "x$smg_have_runner" = xyes])
 ])

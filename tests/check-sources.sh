@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every C, C++ and CUDA file of a room is in the room's local.mk (a file nobody builds is dead), and each header can be read alone.
+# Every C, C++ and CUDA file of a room is in the room's local.mk (a file nobody builds is dead); each header can be read alone.
 set -euo pipefail
 
 cd "${top_srcdir:-$(dirname "$0")/..}"
@@ -22,8 +22,8 @@ for file in $(find core traces sim emu kernels experiments cli tests -name '.?*'
     fi
 done
 
-# Headers of core are read as strict C11, the others with GNU interfaces; those of the CPU runner and .cuh files as the C++ that a .cu
-# file is for it. What needs CUDA's headers is left out where there are none.
+# Headers of core are read as strict C11, the others with GNU interfaces; those of the CPU runner and .cuh files as the C++ that
+# a .cu file is for it. What needs CUDA's headers is left out where there are none.
 headers=0
 no_cuda=0
 read_header() {
@@ -35,12 +35,14 @@ read_header() {
         ;;
     *)
         case $1 in core/*) gnu= ;; esac
-        ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Wstrict-prototypes -Werror $gnu ${SMG_HEADER_CPPFLAGS:-} -I. -fsyntax-only -x c -
+        ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Wstrict-prototypes -Werror $gnu ${SMG_HEADER_CPPFLAGS:-} -I. \
+            -fsyntax-only -x c -
         ;;
     esac <<<"#include \"$1\""
 }
 while IFS= read -r header; do
-    if [ "${SMG_CUDA_RUNNER:-yes}" = no ] && { [[ $header == *.cuh ]] || grep -qE '#include (<cuda|"kernels/runner/cuda_cpu.h)' "$header"; }; then
+    if [ "${SMG_CUDA_RUNNER:-yes}" = no ] &&
+        { [[ $header == *.cuh ]] || grep -qE '#include (<cuda|"kernels/runner/cuda_cpu.h)' "$header"; }; then
         no_cuda=$((no_cuda + 1))
         continue
     fi
@@ -49,8 +51,8 @@ while IFS= read -r header; do
         echo "$header: cannot be included alone"
         bad=$((bad + 1))
     fi
-done < <(find core traces sim emu kernels experiments cli tests -name '.?*' -prune -o -type f \( -name '*.h' -o -name '*.cuh' \) -print |
-    LC_ALL=C sort)
+done < <(find core traces sim emu kernels experiments cli tests -name '.?*' -prune -o -type f \
+    \( -name '*.h' -o -name '*.cuh' \) -print | LC_ALL=C sort)
 
 [ "$bad" -eq 0 ] || exit 1
 echo "$n files are all listed, $headers headers can be read alone, $no_cuda left out for want of CUDA's"

@@ -1,12 +1,17 @@
 #!/bin/bash
-# Each bug of kernels/runner/mutants.txt, planted in the selftest's kernels, is caught by the steps named for it. That takes minutes and
-# depends on kernels/runner/ alone, so it is done when a file there differs from what the last complete run saw (mutants.digest).
+# Each bug of kernels/runner/mutants.txt, planted in the selftest's kernels, is caught by the steps named for it. That takes
+# minutes and depends on kernels/runner/ alone, so it is done when a file there differs from what the last complete run saw
+# (mutants.digest).
 # cuda_mutants.sh --write: does it in any case, and keeps the digest when all are caught (make cuda-mutants).
 set -uo pipefail
 
 if [ "${SMG_CUDA_RUNNER:-no}" = no ]; then
     echo "skip: ${SMG_CUDA_WHY:-no CUDA headers or no C++ compiler}"
     exit 77
+fi
+if [ -n "${SMG_SAN_CFLAGS:-}" ] && [ "${1:-}" != --write ]; then
+    echo "builds in its own ways, whatever the configuration: left to the build without sanitizers"
+    exit 0
 fi
 runner=$top_srcdir/kernels/runner
 digest_file=$runner/mutants.digest
@@ -25,7 +30,8 @@ mkdir -p "$folder"
 # sanitize KIND FOLDER ORDER DEFINES
 sanitize() {
     # shellcheck disable=SC2086
-    SMG_CUDA_RUNNER_OUT=$folder/runner-$1 SMG_CUDA_RUNS=$3 SMG_CUDA_DEFINES=$4 "$BASH" "$runner/sanitize.sh" "$1" "$2" $SMG_SELFTEST
+    SMG_CUDA_RUNNER_OUT=$folder/runner-$1 SMG_CUDA_RUNS=$3 SMG_CUDA_DEFINES=$4 \
+        "$BASH" "$runner/sanitize.sh" "$1" "$2" $SMG_SELFTEST
 }
 
 # mutant NUMBER BUG KIND ORDER PATTERN: one line in its result file.

@@ -70,7 +70,8 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_output.sh \
 	tests/e2e_report.sh \
 	tests/e2e_sim.sh \
-	tests/e2e_traces.sh
+	tests/e2e_traces.sh \
+	tests/nvcc_gates.sh
 
 # Timing programs tests/bench_NAME.c, built and run by make bench only.
 SMG_BENCHES =

@@ -1,5 +1,6 @@
-# Builds one test program of CUDA and C sources in one kind, into a folder of its own. Called by sanitize.sh, with GNU make. Objects
-# keep the path of their source: $(OUT)/kernels/x.cu.o. The runner's, the same for all programs of a kind, are in $(RUNNER_OUT).
+# Builds one test program of CUDA and C sources in one kind, into a folder of its own. Called by sanitize.sh, with GNU make.
+# Objects keep the path of their source: $(OUT)/kernels/x.cu.o. The runner's, the same for all programs of a kind, are in
+# $(RUNNER_OUT).
 
 RUNNER = kernels/runner/cuda_cpu_api.cpp kernels/runner/cuda_cpu_block.cpp kernels/runner/cuda_cpu_fiber.cpp \
 	kernels/runner/cuda_cpu_grid.cpp kernels/runner/cuda_cpu_memory.cpp

@@ -1,6 +1,6 @@
 #!/bin/bash
-# sanitize.sh KIND FOLDER SOURCE...: builds a test program of CUDA (.cu) and C (.c) sources in one kind, in FOLDER/KIND, and runs it
-# in several orders of threads and blocks. SOURCE is relative to the source folder. The program returns 0 when its tests pass.
+# sanitize.sh KIND FOLDER SOURCE...: builds a test program of CUDA (.cu) and C (.c) sources in one kind, in FOLDER/KIND, and runs
+# it in several orders of threads and blocks. SOURCE is relative to the source folder. The program returns 0 when its tests pass.
 #
 #   plain     gcc, optimised                        ucontext  the same with the portable switch of fibers
 #   asan      gcc, address and undefined            tsan      clang, thread: races and missing barriers
@@ -47,16 +47,17 @@ done
 if [ "$kind" = gpu ]; then
     [ -n "${NVCC:-}" ] || skip "no nvcc"
     flags="$flags -DSMG_CUDA_GPU"
-elif ! echo '#include <cuda_runtime_api.h>' | $cxx ${CUDA_CPPFLAGS:=-isystem /usr/local/cuda/include} -fsyntax-only -x c++ - \
-    2>/dev/null; then
+elif ! echo '#include <cuda_runtime_api.h>' |
+    $cxx ${CUDA_CPPFLAGS:=-isystem /usr/local/cuda/include} -fsyntax-only -x c++ - 2>/dev/null; then
     skip "no CUDA headers"
 fi
 
 # The make that runs this script has options of its own, not meant for this one.
 if ! env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u CXXFLAGS make -j"$jobs" -s -f "$top/kernels/runner/sanitize.mk" \
-    KIND="$kind" TOP="$top" BUILD="${top_builddir:-}" OUT="$out" RUNNER_OUT="${SMG_CUDA_RUNNER_OUT:-$out}" SOURCES="$*" CC="$cc" CXX="$cxx" \
-    KIND_FLAGS="$flags" RUNNER_DEFINES="$runner_defines" DEFINES="${SMG_CUDA_DEFINES:-}" CUDA_CPPFLAGS="${CUDA_CPPFLAGS:-}" \
-    TEST_CPPFLAGS="${TEST_CPPFLAGS:-}" TEST_LIBS="${TEST_LIBS:-}" NVCC="${NVCC:-}" CUDART_LIBS="${CUDART_LIBS:-}" \
+    KIND="$kind" KIND_FLAGS="$flags" CC="$cc" CXX="$cxx" NVCC="${NVCC:-}" SOURCES="$*" \
+    TOP="$top" BUILD="${top_builddir:-}" OUT="$out" RUNNER_OUT="${SMG_CUDA_RUNNER_OUT:-$out}" \
+    DEFINES="${SMG_CUDA_DEFINES:-}" RUNNER_DEFINES="$runner_defines" CUDA_CPPFLAGS="${CUDA_CPPFLAGS:-}" \
+    TEST_CPPFLAGS="${TEST_CPPFLAGS:-}" TEST_LIBS="${TEST_LIBS:-}" CUDART_LIBS="${CUDART_LIBS:-}" \
     CUDA_GENCODE="${CUDA_GENCODE:-}" "$out/program" >"$out/build.log" 2>&1; then
     echo "$kind: does not build:"
     cat "$out/build.log"
@@ -95,7 +96,7 @@ for run in $runs; do
 done
 [ "$kind" = cov ] && [ "$status" -eq 0 ] || exit "$status"
 
-# Lines of .cu and .cuh files that never ran. A template's line has run when it has in one instance; a header's, in one of its users.
+# Lines of .cu and .cuh files that never ran. A template's line has run when it has in one instance; a header's, in one user.
 cd "$out" || exit 1
 for source in "$@"; do
     case $source in
