@@ -7,6 +7,7 @@ libsmgkernels_la_CFLAGS = $(AM_CFLAGS) $(PSABI_CFLAGS)
 libsmgkernels_la_SOURCES = \
 	kernels/backend.h \
 	kernels/backend_host.c \
+	kernels/blocks.h \
 	kernels/check_importance.c \
 	kernels/cpu_importance.c \
 	kernels/dtype.h \

@@ -28,7 +28,6 @@
         (void)s;                                                                                                                 \
         return SMG_ERR_UNSUPPORTED;                                                                                              \
     }
-TODO(importance)
 TODO(rotate)
 TODO(project)
 TODO(skew)
