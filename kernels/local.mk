@@ -9,13 +9,17 @@ libsmgkernels_la_SOURCES = \
 	kernels/backend_host.c \
 	kernels/blocks.h \
 	kernels/check_importance.c \
+	kernels/check_split.c \
 	kernels/cpu_importance.c \
+	kernels/cpu_split.c \
+	kernels/cpu_split_loops.inc \
 	kernels/dtype.h \
 	kernels/isa_avx2_begin.inc \
 	kernels/isa_avx2_end.inc \
 	kernels/kernels.c \
 	kernels/planted.c \
 	kernels/reference_importance.c \
+	kernels/reference_split.c \
 	kernels/smg_attend.h \
 	kernels/smg_dtype.h \
 	kernels/smg_kernels.h \
