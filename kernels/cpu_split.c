@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "kernels/backend.h"
+#include "kernels/squeeze.h"
 #include "kernels/threads.h"
-#include "kernels/vec.h"
 
 struct split_row {
     const int32_t *index;
@@ -56,6 +56,14 @@ static void keep_row(struct split_row *r, enum smg_isa isa)
         memset(r->remote + r->n_remote + r->n_local, 0, r->k - r->n_remote - r->n_local);
 }
 
+/* A mask in memory is fetched front to back, before entries pick from it in no order. Worth it if they touch most of its lines.
+ */
+static void fetch_mask(const struct smg_split_args *a, const int8_t *mask)
+{
+    for (uint32_t at = 0; a->k >= a->width / 64 && at < a->width; at += 64)
+        __builtin_prefetch(mask + at);
+}
+
 static void split_rows(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
 {
     const struct splitting *s = arg;
@@ -70,6 +78,8 @@ static void split_rows(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
                               .out = a->out_index + row * a->k,
                               .aside = s->aside ? s->aside + worker * (uint64_t)a->k : NULL,
                               .remote = a->remote ? a->remote + row * a->k : NULL};
+        if (row == lo || row % a->heads == 0)
+            fetch_mask(a, r.mask);
         if (a->reorder)
             reorder_row(&r, s->isa);
         else
@@ -79,6 +89,15 @@ static void split_rows(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
         a->n_remote[row] = r.n_remote;
         a->n_local[row] = r.n_local;
     }
+}
+
+/* Rows of a piece: a request's share a mask, so they stay together where there are requests enough for all; some 16384 entries,
+ * so that short rows are not handed out one by one. */
+static uint64_t rows_at_a_time(const struct smg_split_args *a, uint32_t threads)
+{
+    const uint64_t few = 1 + 16384 / ((uint64_t)a->k + 16), requests = (few + a->heads - 1) / a->heads;
+
+    return a->rows / a->heads >= 8 * requests * threads ? requests * a->heads : few;
 }
 
 int smg_cpu_split(struct smg_kernels *k, const struct smg_split_args *a, struct smg_stream *stream)
@@ -97,7 +116,6 @@ int smg_cpu_split(struct smg_kernels *k, const struct smg_split_args *a, struct 
             return status;
     }
     s.aside = aside;
-    /* Some 16384 entries to a piece, so that short rows are not handed out one by one. */
-    smg_threads_run(k->threads, a->rows, 1 + 16384 / ((uint64_t)a->k + 16), split_rows, &s);
+    smg_threads_run(k->threads, a->rows, rows_at_a_time(a, smg_threads_count(k->threads)), split_rows, &s);
     return SMG_OK;
 }

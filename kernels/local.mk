@@ -26,6 +26,8 @@ libsmgkernels_la_SOURCES = \
 	kernels/smg_move.h \
 	kernels/smg_planted.h \
 	kernels/smg_select.h \
+	kernels/squeeze.h \
+	kernels/squeeze.inc \
 	kernels/threads.c \
 	kernels/threads.h \
 	kernels/unfinished.c \

@@ -77,6 +77,7 @@ SMG_SCRIPT_TESTS = \
 # Timing programs tests/bench_NAME.c, built and run by make bench only.
 SMG_BENCHES =
 SMG_BENCHES += tests/bench_fabric
+SMG_BENCHES += tests/bench_kernels_split
 
 check_PROGRAMS += $(SMG_UNIT_TESTS)
 EXTRA_PROGRAMS += $(SMG_BENCHES)
