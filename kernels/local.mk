@@ -9,8 +9,10 @@ libsmgkernels_la_SOURCES = \
 	kernels/backend_host.c \
 	kernels/blocks.h \
 	kernels/check_importance.c \
+	kernels/check_move.c \
 	kernels/check_split.c \
 	kernels/cpu_importance.c \
+	kernels/cpu_move.c \
 	kernels/cpu_split.c \
 	kernels/cpu_split_loops.inc \
 	kernels/dtype.h \
@@ -19,6 +21,7 @@ libsmgkernels_la_SOURCES = \
 	kernels/kernels.c \
 	kernels/planted.c \
 	kernels/reference_importance.c \
+	kernels/reference_move.c \
 	kernels/reference_split.c \
 	kernels/smg_attend.h \
 	kernels/smg_dtype.h \

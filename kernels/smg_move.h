@@ -8,7 +8,7 @@
  * then V[H][n][d], n its tokens. Blocks follow one another. first_token: tokens before it are not kept (sliding layers, 0
  * otherwise). Block m covers tokens [start[m], start[m+1]) of those kept: start[0] = first_token, start[blocks] = tokens, not
  * descending; a block may be empty. Source of the grid: floor(m N/M). half_bytes: K (or V) of one entry, d elements; a multiple
- * of 4. */
+ * of 4. What entries are copied from and to is aligned to 4 bytes; a GPU is faster with 16. */
 struct smg_kv_blocks {
     uint32_t tokens, blocks, heads, half_bytes;
     const uint32_t *start; /* [blocks + 1] */
