@@ -5,12 +5,30 @@
 #include "kernels/backend.h"
 #include "kernels/blocks.h"
 #include "kernels/threads.h"
+#include "kernels/vec.h"
 
 enum {
-    PIECE_BYTES = 64 * 1024, /* copied by a piece of a loop */
-    AHEAD = 12,              /* entries asked for before they are copied */
+    PIECE_BYTES = 256 * 1024, /* copied by a piece of a loop */
+    AHEAD = 8,                /* entries asked for before they are copied */
     LINE = 64
 };
+
+/* Copies the K (or V) of one entry: halves are short, so a call of memcpy shows. One for each instruction set. */
+#define SMG_ISA_NAME(name) name##_base
+#include "kernels/cpu_move_loops.inc"
+#undef SMG_ISA_NAME
+#include "kernels/isa_avx2_begin.inc"
+#define SMG_ISA_NAME(name) name##_avx2
+#include "kernels/cpu_move_loops.inc"
+#undef SMG_ISA_NAME
+#include "kernels/isa_avx2_end.inc"
+
+typedef void (*copy_fn)(char *k_to, char *v_to, const char *k_from, const char *v_from, uint32_t half);
+
+static copy_fn copy_of(const struct smg_kernels *k)
+{
+    return k->isa == SMG_ISA_AVX2 ? copy_entry_avx2 : copy_entry_base;
+}
 
 /* Rows cut into chunks, row after row: piece p is chunk p % chunks of row p / chunks. */
 struct pieces {
@@ -40,6 +58,7 @@ struct gathering {
     const struct smg_gather_args *a;
     struct pieces pieces;
     uint64_t scale;
+    copy_fn copy;
 };
 
 struct entry {
@@ -80,10 +99,8 @@ static void gather_run(const struct gathering *g, uint32_t h, uint32_t j, uint32
         if (j < end)
             ring[slot] = look_ahead(g, h, ids[j++]);
         slot = slot + 1 < AHEAD ? slot + 1 : 0;
-        if (!e.k)
-            continue;
-        memcpy(k_out + (uint64_t)i * half, e.k, half);
-        memcpy(v_out + (uint64_t)i * half, e.v, half);
+        if (e.k)
+            g->copy(k_out + (uint64_t)i * half, v_out + (uint64_t)i * half, e.k, e.v, half);
     }
 }
 
@@ -102,7 +119,8 @@ static void gather_pieces(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
 
 int smg_cpu_gather(struct smg_kernels *k, const struct smg_gather_args *a, struct smg_stream *stream)
 {
-    struct gathering g = {a, cut(a->max_row_entries, a->blocks.half_bytes), smg_block_scale(a->blocks.tokens, a->blocks.blocks)};
+    struct gathering g = {a, cut(a->max_row_entries, a->blocks.half_bytes), smg_block_scale(a->blocks.tokens, a->blocks.blocks),
+                          copy_of(k)};
 
     (void)stream;
     smg_threads_run(k->threads, a->blocks.heads * g.pieces.chunks, 1, gather_pieces, &g);
@@ -149,20 +167,8 @@ struct packing {
     uint64_t scale;
     char *k, *v, *kv;
     int pack; /* or unpack */
+    copy_fn copy;
 };
-
-static void copy_entry(const struct packing *p, uint64_t row, uint64_t at, uint64_t to_v)
-{
-    const uint32_t half = p->blocks.half_bytes;
-
-    if (p->pack) {
-        memcpy(p->kv + at, p->k + row, half);
-        memcpy(p->kv + at + to_v, p->v + row, half);
-    } else {
-        memcpy(p->k + row, p->kv + at, half);
-        memcpy(p->v + row, p->kv + at + to_v, half);
-    }
-}
 
 /* Tokens lo .. hi - 1 of those kept. */
 static void pack_tokens(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
@@ -179,7 +185,11 @@ static void pack_tokens(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
             m++;
         for (uint32_t h = 0; h < b->heads; h++) {
             uint64_t to_v, at = smg_entry_at(b, m, h, t, &to_v);
-            copy_entry(p, ((uint64_t)t * b->heads + h) * b->half_bytes, at, to_v);
+            const uint64_t row = ((uint64_t)t * b->heads + h) * b->half_bytes; /* [t][h] */
+            if (p->pack)
+                p->copy(p->kv + at, p->kv + at + to_v, p->k + row, p->v + row, b->half_bytes);
+            else
+                p->copy(p->k + row, p->v + row, p->kv + at, p->kv + at + to_v, b->half_bytes);
         }
     }
 }
@@ -194,7 +204,7 @@ static void pack_run(struct smg_kernels *k, struct packing *p)
 
 int smg_cpu_pack(struct smg_kernels *k, const struct smg_pack_args *a, struct smg_stream *stream)
 {
-    struct packing p = {a->blocks, 0, (char *)a->k, (char *)a->v, a->kv, 1};
+    struct packing p = {a->blocks, 0, (char *)a->k, (char *)a->v, a->kv, 1, copy_of(k)};
 
     (void)stream;
     pack_run(k, &p);
@@ -203,7 +213,7 @@ int smg_cpu_pack(struct smg_kernels *k, const struct smg_pack_args *a, struct sm
 
 int smg_cpu_unpack(struct smg_kernels *k, const struct smg_unpack_args *a, struct smg_stream *stream)
 {
-    struct packing p = {a->blocks, 0, a->k, a->v, (char *)a->kv, 0};
+    struct packing p = {a->blocks, 0, a->k, a->v, (char *)a->kv, 0, copy_of(k)};
 
     (void)stream;
     pack_run(k, &p);

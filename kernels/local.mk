@@ -13,6 +13,7 @@ libsmgkernels_la_SOURCES = \
 	kernels/check_split.c \
 	kernels/cpu_importance.c \
 	kernels/cpu_move.c \
+	kernels/cpu_move_loops.inc \
 	kernels/cpu_split.c \
 	kernels/cpu_split_loops.inc \
 	kernels/dtype.h \

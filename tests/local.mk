@@ -78,6 +78,7 @@ SMG_SCRIPT_TESTS = \
 # Timing programs tests/bench_NAME.c, built and run by make bench only.
 SMG_BENCHES =
 SMG_BENCHES += tests/bench_fabric
+SMG_BENCHES += tests/bench_kernels_move
 SMG_BENCHES += tests/bench_kernels_split
 
 check_PROGRAMS += $(SMG_UNIT_TESTS)

@@ -283,10 +283,10 @@ static void gather_case(uint32_t *seed, const uint32_t size[4], uint32_t longest
     free_layer(&l);
 }
 
-/* Rows around the look-ahead of the cpu backend (12 entries), a warp, and a block of warps. */
+/* Rows around the look-ahead of the cpu backend (8 entries), a warp, and a block of warps. */
 static void test_gather(void **state)
 {
-    static const uint32_t longest[] = {0, 1, 7, 8, 9, 11, 12, 13, 31, 32, 33, 100};
+    static const uint32_t longest[] = {0, 1, 7, 8, 9, 16, 17, 31, 32, 33, 100};
     uint32_t seed = 22;
 
     (void)state;
@@ -296,16 +296,16 @@ static void test_gather(void **state)
                 gather_case(&seed, sizes[i], longest[n], (int)(i + n) % 4);
 }
 
-/* Rows of several pieces: a piece is 32 KiB of K. */
+/* Rows of several pieces: a piece is 128 KiB of K. */
 static void test_gather_pieces(void **state)
 {
     static const uint32_t size[][4] = {{50, 9, 3, 4}, {500, 100, 3, 256}};
     uint32_t seed = 23;
 
     (void)state;
-    gather_case(&seed, size[0], 8193, 3);
-    gather_case(&seed, size[0], 16387, 3);
-    gather_case(&seed, size[1], 300, 2);
+    gather_case(&seed, size[0], 32769, 3);
+    gather_case(&seed, size[1], 513, 3);
+    gather_case(&seed, size[1], 1027, 2);
 }
 
 /* ---- The layout of the emulation ---- */
