@@ -1,14 +1,9 @@
-/* Private to kernels/: from a token to its block, and from an entry to its bytes. For C and, through nvcc, for the GPU. */
+/* Private to kernels/: from a token to its block, and from an entry to its bytes. For C and .cu sources. */
 #ifndef SMG_KERNELS_BLOCKS_H
 #define SMG_KERNELS_BLOCKS_H
 
+#include "kernels/anywhere.h"
 #include "kernels/smg_kernels.h"
-
-#ifdef __CUDACC__
-#define SMG_ANYWHERE static __host__ __device__ __forceinline__
-#else
-#define SMG_ANYWHERE static inline __attribute__((unused))
-#endif
 
 /* A token's block is guessed as token * scale / 2^32: for the grid floor(m N/M), M <= N, that is right or one too low, but for
  * the last tokens of a few large grids. tokens and blocks in 1 .. 2^31 - 1. */

@@ -7,15 +7,19 @@ libsmgkernels_la_CFLAGS = $(AM_CFLAGS) $(PSABI_CFLAGS)
 libsmgkernels_la_SOURCES = \
 	kernels/backend.h \
 	kernels/backend_host.c \
+	kernels/anywhere.h \
 	kernels/blocks.h \
 	kernels/check_importance.c \
 	kernels/check_move.c \
 	kernels/check_split.c \
+	kernels/check_topk.c \
 	kernels/cpu_importance.c \
 	kernels/cpu_move.c \
 	kernels/cpu_move_loops.inc \
 	kernels/cpu_split.c \
 	kernels/cpu_split_loops.inc \
+	kernels/cpu_topk.c \
+	kernels/cpu_topk_loops.inc \
 	kernels/dtype.h \
 	kernels/isa_avx2_begin.inc \
 	kernels/isa_avx2_end.inc \
@@ -24,6 +28,7 @@ libsmgkernels_la_SOURCES = \
 	kernels/reference_importance.c \
 	kernels/reference_move.c \
 	kernels/reference_split.c \
+	kernels/reference_topk.c \
 	kernels/smg_attend.h \
 	kernels/smg_dtype.h \
 	kernels/smg_kernels.h \
@@ -34,6 +39,7 @@ libsmgkernels_la_SOURCES = \
 	kernels/squeeze.inc \
 	kernels/threads.c \
 	kernels/threads.h \
+	kernels/topk_order.h \
 	kernels/unfinished.c \
 	kernels/vec.h \
 	kernels/vec_ops.inc

@@ -1,0 +1,11 @@
+/* Private to kernels/: SMG_ANYWHERE begins a function that C and .cu sources share. */
+#ifndef SMG_KERNELS_ANYWHERE_H
+#define SMG_KERNELS_ANYWHERE_H
+
+#ifdef __CUDACC__
+#define SMG_ANYWHERE static __host__ __device__ __forceinline__
+#else
+#define SMG_ANYWHERE static inline __attribute__((unused))
+#endif
+
+#endif
