@@ -50,16 +50,21 @@ static void plan_room(struct topk *t)
 
 /* ---- By score ---- */
 
-/* Sorts pair[n] by the upper word, stable; 8 bits at a time, leaving out those that are the same in all. Returns where the result
- * is: pair or other[n]. */
-static const uint64_t *sort_pairs(uint64_t *pair, uint64_t *other, uint32_t n)
+/* Sorts pair[n] by the upper word, stable, 8 bits at a time: by the lowest `digits` of them, leaving out those that are the same
+ * in all. Returns where the result is: pair or other[n]. */
+static const uint64_t *sort_pairs(uint64_t *pair, uint64_t *other, uint32_t n, int digits)
 {
-    uint32_t count[4][256] = {{0}};
+    uint32_t count[4][256], in_order = 1;
 
+    while (in_order < n && pair[in_order - 1] < pair[in_order])
+        in_order++;
+    if (in_order == n)
+        return pair;
+    memset(count, 0, (size_t)digits * sizeof count[0]);
     for (uint32_t i = 0; i < n; i++)
-        for (int d = 0; d < 4; d++)
+        for (int d = 0; d < digits; d++)
             count[d][pair[i] >> (32 + 8 * d) & 255]++;
-    for (int d = 0; d < 4; d++) {
+    for (int d = 0; d < digits; d++) {
         uint32_t place = 0, *c = count[d];
         uint64_t *swap = pair;
         if (c[pair[0] >> (32 + 8 * d) & 255] == n)
@@ -77,14 +82,18 @@ static const uint64_t *sort_pairs(uint64_t *pair, uint64_t *other, uint32_t n)
     return pair;
 }
 
-/* id[n] ascending to order of score; max: no key is larger. */
-static void order_by_score(int32_t *id, const int32_t *key, uint32_t n, int32_t max, uint64_t *pairs)
+/* id[n] ascending to order of score; their keys are in [min, max]. */
+static void order_by_score(int32_t *id, const int32_t *key, uint32_t n, int32_t min, int32_t max, uint64_t *pairs)
 {
+    const uint32_t span = (uint32_t)max - (uint32_t)min;
     const uint64_t *sorted;
+    int digits = 0;
 
+    while (digits < 4 && span >> 8 * digits)
+        digits++;
     for (uint32_t i = 0; i < n; i++)
         pairs[i] = (uint64_t)((uint32_t)max - (uint32_t)key[id[i]]) << 32 | (uint32_t)id[i];
-    sorted = sort_pairs(pairs, pairs + n, n);
+    sorted = sort_pairs(pairs, pairs + n, n, digits);
     for (uint32_t i = 0; i < n; i++)
         id[i] = (int32_t)(uint32_t)sorted[i];
 }
@@ -94,15 +103,15 @@ static void order_by_score(int32_t *id, const int32_t *key, uint32_t n, int32_t 
 /* The take largest of score[n], 0 < take <= n: ids at *id. */
 static void select_row(const struct topk *t, char *scratch, const float *score, uint32_t n, uint32_t take, int32_t **id)
 {
-    int32_t *key = (int32_t *)(void *)scratch, *few = (int32_t *)(void *)(scratch + t->room.few), max;
+    int32_t *key = (int32_t *)(void *)scratch, *few = (int32_t *)(void *)(scratch + t->room.few), min, max;
 
     *id = (int32_t *)(void *)(scratch + t->room.id);
     if (t->isa == SMG_ISA_AVX2)
-        max = find_avx2(score, n, take, key, few, *id);
+        max = find_avx2(score, n, take, key, few, *id, &min);
     else
-        max = find_base(score, n, take, key, few, *id);
+        max = find_base(score, n, take, key, few, *id, &min);
     if (t->a->order == SMG_TOPK_BY_SCORE)
-        order_by_score(*id, key, take, max, (uint64_t *)(void *)(scratch + t->room.sort));
+        order_by_score(*id, key, take, min, max, (uint64_t *)(void *)(scratch + t->room.sort));
 }
 
 static uint32_t least(uint32_t a, uint32_t b)

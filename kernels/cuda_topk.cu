@@ -126,8 +126,9 @@ static __global__ void sort_tiles(uint64_t *pair, const uint32_t *length, uint32
     const uint64_t tiles_a_row = (k + (uint64_t)TILE - 1) / TILE, tiles = rows * tiles_a_row;
 
     for (uint64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-        const uint64_t row = t / tiles_a_row, first = t % tiles_a_row * TILE, n = length[row];
-        const uint32_t here = first >= n ? 0 : (uint32_t)(n - first < TILE ? n - first : TILE);
+        const uint64_t row = t / tiles_a_row, first = t % tiles_a_row * TILE,
+                       left = length[row] > first ? length[row] - first : 0;
+        const uint32_t here = left < TILE ? (uint32_t)left : (uint32_t)TILE;
         uint64_t *const p = pair + row * k + first;
         uint32_t all = 1; /* a power of two, the same for the block */
         while (all < here)

@@ -81,6 +81,16 @@ SMG_BENCHES =
 SMG_BENCHES += tests/bench_fabric
 SMG_BENCHES += tests/bench_kernels_move
 SMG_BENCHES += tests/bench_kernels_split
+SMG_BENCHES += tests/bench_kernels_topk
+
+# std::nth_element beside topk. Without a C++ compiler the object is empty, and the bench says so.
+EXTRA_DIST += kernels/bench_nth_element.cpp
+CLEANFILES += kernels/bench_nth_element.o
+tests_bench_kernels_topk_LDADD = kernels/bench_nth_element.o $(LDADD)
+kernels/bench_nth_element.o: kernels/bench_nth_element.cpp
+	$(AM_V_GEN)cxx='$(CXX)'; cxx=$${cxx:-c++}; if command -v "$${cxx%% *}" >/dev/null; \
+	then $$cxx -std=c++17 -O2 -fno-exceptions -Wall -Wextra -c -o $@ $(srcdir)/kernels/bench_nth_element.cpp; \
+	else echo 'typedef int empty;' | $(CC) -x c -c -o $@ -; fi
 
 check_PROGRAMS += $(SMG_UNIT_TESTS)
 EXTRA_PROGRAMS += $(SMG_BENCHES)
