@@ -43,7 +43,6 @@ libsmgkernels_la_SOURCES = \
 	kernels/unfinished.c \
 	kernels/vec.h \
 	kernels/vec_ops.inc
-libsmgkernels_la_SOURCES =
 
 # ---- CUDA sources: each is compiled by nvcc, and by the C++ compiler for the CPU runner ----
 # Every product .cu file.
