@@ -165,7 +165,8 @@ build "build without simgrid" build-no-simgrid $bare --without-simgrid
 build "build without libfabric" build-no-libfabric $bare --without-libfabric
 build "build without verbs" build-no-verbs $bare --without-verbs
 build "build without cuda" build-no-cuda $bare --without-cuda
-build "build without all of them" build-none $bare --without-simgrid --without-libfabric --without-verbs --without-cuda
+build "build without all of them" build-none $bare --without-simgrid --without-libfabric --without-verbs --without-cuda \
+    --without-openblas
 counted "valgrind" valgrind.log smg_make build-none valgrind VALGRIND_HOW=fast
 if smg_quiet "$LOGS/build-fuzz.log" "build, fuzz targets" build_fuzz; then
     passed=$((passed + 1))

@@ -6,6 +6,9 @@ SMG_JOBS=$(nproc 2>/dev/null || echo 2)
 SMG_BUILD_PACKAGES="gcc g++ libc6-dev make autoconf automake libtool pkg-config libjansson-dev libyaml-dev libgsl-dev
     libsimgrid-dev libfabric-dev libibverbs-dev gnuplot-nox"
 SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium"
+SMG_BUILD_PACKAGES="gcc libc6-dev make autoconf automake libtool pkg-config libjansson-dev libyaml-dev libgsl-dev libsimgrid-dev
+    libfabric-dev libibverbs-dev gnuplot-nox"
+SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium libopenblas-dev"
 
 smg_die() {
     echo "error: $*" >&2

@@ -25,7 +25,7 @@ declare -A libraries=(
     [kernels]="cuda gsl"
     [experiments]="jansson yaml gsl"
     [cli]="jansson gsl infiniband"
-    [tests]="jansson yaml gsl simgrid xbt infiniband rdma cuda cmocka"
+    [tests]="jansson yaml gsl simgrid xbt infiniband rdma cuda cmocka openblas"
 )
 # What the core may include of libc: no I/O, no clock, no threads.
 core_libc=" stddef.h stdint.h stdbool.h stdlib.h string.h limits.h float.h math.h stdalign.h stdatomic.h inttypes.h "
@@ -43,6 +43,7 @@ library_of() {
     rdma/*) echo rdma ;;
     cuda* | cooperative_groups* | nv*) echo cuda ;;
     cmocka.h) echo cmocka ;;
+    cblas.h) echo openblas ;;
     *) echo libc ;;
     esac
 }
