@@ -5,6 +5,7 @@ libsmgkernels_la_CPPFLAGS = $(SMG_CPPFLAGS)
 # Vectors wider than the ABI's stay inside a file: the note about passing them is of no use.
 libsmgkernels_la_CFLAGS = $(AM_CFLAGS) $(PSABI_CFLAGS)
 libsmgkernels_la_SOURCES = \
+	kernels/attention_cut.h \
 	kernels/backend.h \
 	kernels/backend_host.c \
 	kernels/anywhere.h \
@@ -13,6 +14,11 @@ libsmgkernels_la_SOURCES = \
 	kernels/check_move.c \
 	kernels/check_split.c \
 	kernels/check_topk.c \
+	kernels/check_attention.c \
+	kernels/check_importance.c \
+	kernels/cpu_attention.c \
+	kernels/cpu_attention.h \
+	kernels/cpu_attention_loops.inc \
 	kernels/cpu_importance.c \
 	kernels/cpu_move.c \
 	kernels/cpu_move_loops.inc \
@@ -25,6 +31,7 @@ libsmgkernels_la_SOURCES = \
 	kernels/isa_avx2_end.inc \
 	kernels/kernels.c \
 	kernels/planted.c \
+	kernels/reference_attention.c \
 	kernels/reference_importance.c \
 	kernels/reference_move.c \
 	kernels/reference_split.c \

@@ -7,7 +7,8 @@
 #include "kernels/smg_dtype.h"
 
 /* A run of entries: entry j of row (b, h) has its K at k + b * request_stride + h * head_stride + j * entry_stride elements, its
- * V likewise; length[b * H + h] entries, NULL: max_length each. */
+ * V likewise; length[b * H + h] entries (more than max_length count as max_length), NULL: max_length each. k and v may be NULL
+ * where max_length is 0. */
 struct smg_attention_run {
     const void *k, *v;
     uint64_t request_stride, head_stride, entry_stride;
@@ -15,16 +16,27 @@ struct smg_attention_run {
     uint32_t max_length;
 };
 
-/* Most runs of one call: remote, local, new, and one to spare. */
-enum { SMG_ATTENTION_RUNS = 4 };
+/* Most runs of one call: remote, local, new, and one to spare; their max_length sum to SMG_ATTENTION_ENTRIES at most. */
+enum { SMG_ATTENTION_RUNS = 4, SMG_ATTENTION_ENTRIES = 0x7fffff00 };
 
-/* out[b][h] = sum_j p_j v_j, p = softmax_j(scale q[b][h] . k_j), over the entries of all runs, one after the other. No entry: 0,
- * lse -inf. The result depends on the sequence of entries alone: not on where runs are cut, nor on threads; entries are worked on
- * in tiles at fixed positions of the whole sequence, so equal sequences give equal bits. splits: parts of the sequence worked on
- * at the same time and merged by their log-sum-exp (split-K); 0: the backend chooses from the sizes alone (max_length, not
- * length). */
+/* out[b][h] = sum_j p_j v_j with p = softmax_j(s_j), s_j = (scale q[b][h]) . k_j, over the entries of all runs, one after the
+ * other. No entry: out 0, lse -inf.
+ *
+ * The result of a row depends on its sequence of entries and on `splits` alone: neither on where runs are cut, nor on strides,
+ * max_length, other rows or threads. Equal sequences give equal bits: entries are worked on in tiles at fixed positions of the
+ * whole sequence, tiles form parts that are worked on at the same time, and parts are merged by their log-sum-exp in order
+ * (split-K). splits: at most so many parts, of equal numbers of tiles; 0: as suits the number of entries of the row itself.
+ * Another order of entries, and another `splits`, change rounding alone. So calls may also be merged by the caller: with out and
+ * lse of two sets of entries, out = (e^lse1 out1 + e^lse2 out2) / (e^lse1 + e^lse2).
+ *
+ * Values that are no ordinary numbers, or lead to none:
+ * - A score of -inf weighs nothing; where all scores of a query head are -inf, it is as if there were no entry.
+ * - A score of +inf or NaN (a product beyond fp32 is infinite) makes out and lse of its query head NaN, of no other.
+ * - An element of V that is infinite or NaN makes its channel of out infinite or NaN, whatever the weight of the entry.
+ * - A weight below 2^-126 of the largest may count as 0. Sums of p v stay in fp32: elements of V beyond 3e38 / entries may
+ *   overflow. */
 struct smg_attention_args {
-    uint32_t requests, q_heads, kv_heads, head_dim; /* head_dim at most 256 */
+    uint32_t requests, q_heads, kv_heads, head_dim; /* head_dim at most 256; fastest in multiples of 8 */
     enum smg_dtype type;                            /* of q, k, v */
     const void *q;                                  /* [requests][q_heads][head_dim] */
     uint32_t n_runs;
@@ -32,7 +44,7 @@ struct smg_attention_args {
     float scale;
     uint32_t splits;
     float *out; /* [requests][q_heads][head_dim] */
-    float *lse; /* [requests][q_heads] natural log of sum_j exp(scale q.k_j), or NULL */
+    float *lse; /* [requests][q_heads] natural log of sum_j exp(s_j), or NULL */
 };
 
 /* ---- HACK: KV as low-bit codes ---- */

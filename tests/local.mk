@@ -1,6 +1,8 @@
 # Tests. One cmocka program per file tests/test_NAME.c: adding one is one line here. A test that cannot run here prints one line
 # "skip: REASON" and exits with 77.
 SMG_UNIT_TESTS =
+SMG_UNIT_TESTS += tests/test_kernels_attend
+SMG_UNIT_TESTS += tests/test_kernels_attend_values
 SMG_UNIT_TESTS += tests/test_kernels_importance
 SMG_UNIT_TESTS += tests/test_kernels_move
 SMG_UNIT_TESTS += tests/test_kernels_split
@@ -91,6 +93,7 @@ kernels/bench_nth_element.o: kernels/bench_nth_element.cpp
 	$(AM_V_GEN)cxx='$(CXX)'; cxx=$${cxx:-c++}; if command -v "$${cxx%% *}" >/dev/null; \
 	then $$cxx -std=c++17 -O2 -fno-exceptions -Wall -Wextra -c -o $@ $(srcdir)/kernels/bench_nth_element.cpp; \
 	else echo 'typedef int empty;' | $(CC) -x c -c -o $@ -; fi
+SMG_BENCHES += tests/bench_kernels_attend
 
 check_PROGRAMS += $(SMG_UNIT_TESTS)
 EXTRA_PROGRAMS += $(SMG_BENCHES)
@@ -101,6 +104,10 @@ AM_CPPFLAGS = $(SMG_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS) -DSMG_TESTDIR='
 check_LTLIBRARIES = libsmgtest.la
 libsmgtest_la_SOURCES = $(SMG_TEST_SUPPORT)
 LDADD = libsmgtest.la libsmgfuzz.la libsmgall.la $(CMOCKA_LIBS)
+
+# OpenBLAS first: GSL has a cblas of its own.
+tests_bench_kernels_attend_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
+tests_bench_kernels_attend_LDADD = $(OPENBLAS_LIBS) $(LDADD)
 
 # Allocations of this program go through the test, which lets the n-th fail.
 tests_test_agent_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
