@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 #include "kernels/backend.h"
 #include "kernels/threads.h"
 
@@ -96,7 +100,10 @@ static const char *const isa_names[] = {"base", "avx2"};
 static enum smg_isa best_isa(void)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+    unsigned a, b, c, d;
+
+    /* clang 14 has no name for f16c; the system's part in it is that of AVX2. */
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) &&
         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
         return SMG_ISA_AVX2;
 #endif
