@@ -32,6 +32,7 @@ libsmgkernels_la_SOURCES = \
 	kernels/kernels.c \
 	kernels/planted.c \
 	kernels/reference_attention.c \
+	kernels/planted_loops.inc \
 	kernels/reference_importance.c \
 	kernels/reference_move.c \
 	kernels/reference_split.c \

@@ -7,6 +7,7 @@ SMG_UNIT_TESTS += tests/test_kernels_importance
 SMG_UNIT_TESTS += tests/test_kernels_move
 SMG_UNIT_TESTS += tests/test_kernels_split
 SMG_UNIT_TESTS += tests/test_kernels_topk
+SMG_UNIT_TESTS += tests/test_kernels_planted
 SMG_UNIT_TESTS += tests/test_importance_rcu
 SMG_UNIT_TESTS += tests/test_importance_file
 SMG_UNIT_TESTS += tests/test_generator
