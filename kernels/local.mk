@@ -26,6 +26,16 @@ libsmgkernels_la_SOURCES = \
 	kernels/cpu_split_loops.inc \
 	kernels/cpu_topk.c \
 	kernels/cpu_topk_loops.inc \
+	kernels/check_select.c \
+	kernels/cpu_hash.c \
+	kernels/cpu_hash_loops.inc \
+	kernels/cpu_importance.c \
+	kernels/cpu_page.c \
+	kernels/cpu_page_loops.inc \
+	kernels/cpu_query.c \
+	kernels/cpu_query_loops.inc \
+	kernels/cpu_scores.c \
+	kernels/cpu_scores_loops.inc \
 	kernels/dtype.h \
 	kernels/isa_avx2_begin.inc \
 	kernels/isa_avx2_end.inc \
@@ -33,10 +43,15 @@ libsmgkernels_la_SOURCES = \
 	kernels/planted.c \
 	kernels/reference_attention.c \
 	kernels/planted_loops.inc \
+	kernels/reference_hash.c \
 	kernels/reference_importance.c \
 	kernels/reference_move.c \
 	kernels/reference_split.c \
 	kernels/reference_topk.c \
+	kernels/reference_page.c \
+	kernels/reference_query.c \
+	kernels/reference_scores.c \
+	kernels/select_ops.inc \
 	kernels/smg_attend.h \
 	kernels/smg_dtype.h \
 	kernels/smg_kernels.h \
@@ -48,6 +63,7 @@ libsmgkernels_la_SOURCES = \
 	kernels/threads.c \
 	kernels/threads.h \
 	kernels/topk_order.h \
+	kernels/turn.h \
 	kernels/unfinished.c \
 	kernels/vec.h \
 	kernels/vec_ops.inc

@@ -28,17 +28,6 @@
         (void)s;                                                                                                                 \
         return SMG_ERR_UNSUPPORTED;                                                                                              \
     }
-TODO(rotate)
-TODO(project)
-TODO(skew)
-TODO(scores)
-TODO(threshold)
-TODO(group_scores)
-TODO(hash_encode)
-TODO(hash_scores)
-TODO(page_update)
-TODO(page_scores)
-TODO(page_expand)
 TODO(hack_quantize)
 TODO(hack_dequantize)
 TODO(hack_attention)
