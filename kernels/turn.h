@@ -3,6 +3,8 @@
 #ifndef SMG_KERNELS_TURN_H
 #define SMG_KERNELS_TURN_H
 
+#include <math.h>
+
 #ifdef __CUDACC__
 #define SMG_TURN_INLINE static __device__ __forceinline__
 #else
