@@ -37,6 +37,8 @@ libsmgkernels_la_SOURCES = \
 	kernels/cpu_scores.c \
 	kernels/cpu_scores_loops.inc \
 	kernels/dtype.h \
+	kernels/hack.h \
+	kernels/hack_size.c \
 	kernels/isa_avx2_begin.inc \
 	kernels/isa_avx2_end.inc \
 	kernels/kernels.c \
