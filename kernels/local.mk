@@ -29,6 +29,15 @@ libsmgkernels_la_SOURCES = \
 	kernels/check_select.c \
 	kernels/cpu_hash.c \
 	kernels/cpu_hash_loops.inc \
+	kernels/check_hack.c \
+	kernels/check_importance.c \
+	kernels/cpu_hack.c \
+	kernels/cpu_hack_attention.c \
+	kernels/cpu_hack_attention.h \
+	kernels/cpu_hack_attention_loops.inc \
+	kernels/cpu_hack_dots.inc \
+	kernels/cpu_hack_loops.inc \
+	kernels/cpu_hack_rows.inc \
 	kernels/cpu_importance.c \
 	kernels/cpu_page.c \
 	kernels/cpu_page_loops.inc \
@@ -46,6 +55,8 @@ libsmgkernels_la_SOURCES = \
 	kernels/reference_attention.c \
 	kernels/planted_loops.inc \
 	kernels/reference_hash.c \
+	kernels/reference_hack.c \
+	kernels/reference_hack_attention.c \
 	kernels/reference_importance.c \
 	kernels/reference_move.c \
 	kernels/reference_split.c \

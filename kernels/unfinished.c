@@ -28,6 +28,3 @@
         (void)s;                                                                                                                 \
         return SMG_ERR_UNSUPPORTED;                                                                                              \
     }
-TODO(hack_quantize)
-TODO(hack_dequantize)
-TODO(hack_attention)
