@@ -261,6 +261,36 @@ static void test_caches(void **state)
     }
 }
 
+/* Zeros of both signs, denormals, infinities and NaNs among ordinary elements, in whole vectors and odd ones: the same bytes. */
+static void test_odd_elements(void **state)
+{
+    static const float odd[] = {-0.0f, 0, 1e-45f, -3e-39f, INFINITY, -INFINITY, NAN, 3.4e38f, -3.4e38f, 6e-8f};
+
+    (void)state;
+    for (uint32_t i = 0; i < 48; i++) {
+        const struct smg_hack_shape s = some_shape(i);
+        uint32_t seed = 300 + i;
+        struct hack_case c = hf_open(&s, &seed);
+        uint8_t *first = malloc(c.z.bytes + 1);
+        assert_non_null(first);
+        /* Some cases with many zeros, some with few broken elements. */
+        for (size_t e = 0; e < hf_elements(&s); e++) {
+            uint32_t x = kf_random(&seed) % (i % 2 ? 3 : 100);
+            if (x < 2)
+                smg_store(x ? c.v : c.k, e, s.type, odd[i % 2 ? x : kf_random(&seed) % 10]);
+        }
+        FOR_EACH_BACKEND(f)
+        {
+            hf_quantize(f, &c, i % 4 == 3, 7);
+            if (kf_reference(f))
+                memcpy(first, c.cache, c.z.bytes);
+            kf_same(f, c.cache, first, c.z.bytes);
+        }
+        free(first);
+        hf_close(&c);
+    }
+}
+
 /* No token, no head: nothing is written. */
 static void test_nothing(void **state)
 {
@@ -374,10 +404,9 @@ static void test_odd_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_sizes),       cmocka_unit_test(test_stored_share),
-        cmocka_unit_test(test_same_as_core),      cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_impossible_shapes), cmocka_unit_test(test_caches),
-        cmocka_unit_test(test_nothing),           cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_known_sizes),  cmocka_unit_test(test_stored_share),      cmocka_unit_test(test_same_as_core),
+        cmocka_unit_test(test_golden),       cmocka_unit_test(test_impossible_shapes), cmocka_unit_test(test_caches),
+        cmocka_unit_test(test_odd_elements), cmocka_unit_test(test_nothing),           cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_odd_groups),
     };
 

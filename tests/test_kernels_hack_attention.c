@@ -117,6 +117,41 @@ static void test_steep(void **state)
     }
 }
 
+/* Sums as large as they get: all elements 1, but one of each group, along channels or tokens, -1; so codes are the top one, but
+ * one, and those of q too, and with a scale below 0 those of P. Two values need no rounding: this is exact, but for the fp32 of
+ * sums that reach 256. */
+static void test_full_codes(void **state)
+{
+    static const uint32_t dim[] = {256, 128, 128, 96, 64, 48}, group[] = {256, 128, 64, 32, 64, 16};
+
+    (void)state;
+    for (uint32_t i = 0; i < 6 * 6; i++) {
+        const uint32_t d = dim[i / 6], g = group[i / 6];
+        const struct smg_hack_shape s = shape((enum smg_hack_layout_kind)(i % 2), 2 * g, 1, d, g, 2u << i % 3, 0, SMG_F32);
+        uint32_t seed = 1;
+        struct hack_case c = hf_open(&s, &seed);
+        static float q[256], out[256], expected[256];
+        double row[256], sum[256], total;
+        float lse;
+        for (uint32_t t = 0; t < s.tokens; t++)
+            for (uint32_t j = 0; j < d; j++)
+                ((float *)c.k)[t * d + j] = ((float *)c.v)[t * d + j] = (t + j) % g ? 1 : -1;
+        for (uint32_t j = 0; j < d; j++)
+            row[j] = q[j] = j % g ? 1 : -1;
+        FOR_EACH_BACKEND(f)
+        {
+            const void *cache = hf_quantize(f, &c, 0, 0);
+            total = hf_expected(&c, 0, 0, row, -0.25, sum);
+            for (uint32_t j = 0; j < d; j++)
+                expected[j] = (float)sum[j];
+            hf_attention(f, &c, cache, 1, q, -0.25f, 0, out, &lse);
+            assert_float_equal(lse, total, 2e-4);
+            kf_close(f, out, expected, d, 2e-4, 0);
+        }
+        hf_close(&c);
+    }
+}
+
 /* Results do not depend on threads. */
 static void test_threads(void **state)
 {
@@ -196,9 +231,9 @@ static void test_broken_value(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths),      cmocka_unit_test(test_dims),    cmocka_unit_test(test_long),
-        cmocka_unit_test(test_steep),        cmocka_unit_test(test_threads), cmocka_unit_test(test_no_lse),
-        cmocka_unit_test(test_broken_value),
+        cmocka_unit_test(test_lengths), cmocka_unit_test(test_dims),         cmocka_unit_test(test_long),
+        cmocka_unit_test(test_steep),   cmocka_unit_test(test_full_codes),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_no_lse),  cmocka_unit_test(test_broken_value),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
