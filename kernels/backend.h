@@ -81,6 +81,9 @@ int smg_host_fill(struct smg_kernels *k, void *to, int byte, size_t bytes, struc
 int smg_host_stream_open(struct smg_kernels *k, struct smg_stream *stream);
 void smg_host_stream_close(struct smg_kernels *k, struct smg_stream *stream);
 int smg_host_stream_sync(struct smg_kernels *k, struct smg_stream *stream);
+#define SMG_HOST_MEMORY                                                                                                              \
+    .alloc = smg_host_alloc, .free = smg_host_free, .copy = smg_host_copy, .fill = smg_host_fill,                                \
+    .stream_open = smg_host_stream_open, .stream_close = smg_host_stream_close, .stream_sync = smg_host_stream_sync
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,9 @@
 
 static const struct smg_kernels_type *const types[] = {
     &smg_kernels_reference,
+#ifndef SMG_KERNELS_WITHOUT_CPU /* tests of the CUDA sources leave it out */
     &smg_kernels_cpu,
+#endif
 #ifdef SMG_KERNELS_CUDA
     &smg_kernels_cuda,
 #endif

@@ -5,32 +5,21 @@ libsmgkernels_la_CPPFLAGS = $(SMG_CPPFLAGS)
 # Vectors wider than the ABI's stay inside a file: the note about passing them is of no use.
 libsmgkernels_la_CFLAGS = $(AM_CFLAGS) $(PSABI_CFLAGS)
 libsmgkernels_la_SOURCES = \
+	kernels/anywhere.h \
 	kernels/attention_cut.h \
 	kernels/backend.h \
 	kernels/backend_host.c \
-	kernels/anywhere.h \
 	kernels/blocks.h \
+	kernels/check_attention.c \
+	kernels/check_hack.c \
 	kernels/check_importance.c \
 	kernels/check_move.c \
+	kernels/check_select.c \
 	kernels/check_split.c \
 	kernels/check_topk.c \
-	kernels/check_attention.c \
-	kernels/check_importance.c \
 	kernels/cpu_attention.c \
 	kernels/cpu_attention.h \
 	kernels/cpu_attention_loops.inc \
-	kernels/cpu_importance.c \
-	kernels/cpu_move.c \
-	kernels/cpu_move_loops.inc \
-	kernels/cpu_split.c \
-	kernels/cpu_split_loops.inc \
-	kernels/cpu_topk.c \
-	kernels/cpu_topk_loops.inc \
-	kernels/check_select.c \
-	kernels/cpu_hash.c \
-	kernels/cpu_hash_loops.inc \
-	kernels/check_hack.c \
-	kernels/check_importance.c \
 	kernels/cpu_hack.c \
 	kernels/cpu_hack_attention.c \
 	kernels/cpu_hack_attention.h \
@@ -38,13 +27,21 @@ libsmgkernels_la_SOURCES = \
 	kernels/cpu_hack_dots.inc \
 	kernels/cpu_hack_loops.inc \
 	kernels/cpu_hack_rows.inc \
+	kernels/cpu_hash.c \
+	kernels/cpu_hash_loops.inc \
 	kernels/cpu_importance.c \
+	kernels/cpu_move.c \
+	kernels/cpu_move_loops.inc \
 	kernels/cpu_page.c \
 	kernels/cpu_page_loops.inc \
 	kernels/cpu_query.c \
 	kernels/cpu_query_loops.inc \
 	kernels/cpu_scores.c \
 	kernels/cpu_scores_loops.inc \
+	kernels/cpu_split.c \
+	kernels/cpu_split_loops.inc \
+	kernels/cpu_topk.c \
+	kernels/cpu_topk_loops.inc \
 	kernels/dtype.h \
 	kernels/hack.h \
 	kernels/hack_size.c \
@@ -52,18 +49,18 @@ libsmgkernels_la_SOURCES = \
 	kernels/isa_avx2_end.inc \
 	kernels/kernels.c \
 	kernels/planted.c \
-	kernels/reference_attention.c \
 	kernels/planted_loops.inc \
-	kernels/reference_hash.c \
+	kernels/reference_attention.c \
 	kernels/reference_hack.c \
 	kernels/reference_hack_attention.c \
+	kernels/reference_hash.c \
 	kernels/reference_importance.c \
 	kernels/reference_move.c \
-	kernels/reference_split.c \
-	kernels/reference_topk.c \
 	kernels/reference_page.c \
 	kernels/reference_query.c \
 	kernels/reference_scores.c \
+	kernels/reference_split.c \
+	kernels/reference_topk.c \
 	kernels/select_ops.inc \
 	kernels/smg_attend.h \
 	kernels/smg_dtype.h \
@@ -77,13 +74,23 @@ libsmgkernels_la_SOURCES = \
 	kernels/threads.h \
 	kernels/topk_order.h \
 	kernels/turn.h \
-	kernels/unfinished.c \
 	kernels/vec.h \
 	kernels/vec_ops.inc
 
 # ---- CUDA sources: each is compiled by nvcc, and by the C++ compiler for the CPU runner ----
 # Every product .cu file.
-SMG_CUDA_SOURCES =
+SMG_CUDA_SOURCES = \
+	kernels/cuda_backend.cu \
+	kernels/cuda_hack.cu \
+	kernels/cuda_hack_attention.cu \
+	kernels/cuda_hash.cu \
+	kernels/cuda_importance.cu \
+	kernels/cuda_move.cu \
+	kernels/cuda_page.cu \
+	kernels/cuda_query.cu \
+	kernels/cuda_scores.cu \
+	kernels/cuda_split.cu \
+	kernels/cuda_topk.cu
 # What they include; all of them are compiled again when one of these changes.
 SMG_CUDA_INCLUDES =
 # A test program of the kernels: C and .cu sources beside SMG_CUDA_SOURCES. kernels/runner/sanitize.sh builds it in every way.

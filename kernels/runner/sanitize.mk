@@ -4,7 +4,9 @@
 
 RUNNER = kernels/runner/cuda_cpu_api.cpp kernels/runner/cuda_cpu_block.cpp kernels/runner/cuda_cpu_fiber.cpp \
 	kernels/runner/cuda_cpu_grid.cpp kernels/runner/cuda_cpu_memory.cpp
-OBJECTS = $(SOURCES:%=$(OUT)/%.o)
+# Test programs (tests/test_*.c) become one: each main gets a name of its own, and a main that calls them all is written here.
+TESTS = $(filter tests/test_%.c,$(SOURCES))
+OBJECTS = $(SOURCES:%=$(OUT)/%.o) $(if $(TESTS),$(OUT)/main.c.o)
 RUNNER_OBJECTS = $(RUNNER:%=$(RUNNER_OUT)/%.o)
 
 INCLUDES = -I$(TOP) $(if $(BUILD),-I$(BUILD)) $(CUDA_CPPFLAGS)
@@ -15,6 +17,21 @@ CUDA_CXXFLAGS = -std=c++17 -pthread -fno-exceptions -fno-rtti -fno-threadsafe-st
 RUNNER_CXXFLAGS = $(filter-out --coverage,$(CUDA_CXXFLAGS)) -fno-sanitize=thread $(RUNNER_DEFINES)
 ALL_NVCCFLAGS = -std=c++17 -O2 -lineinfo -Werror all-warnings -I$(TOP) $(if $(BUILD),-I$(BUILD)) $(DEFINES) $(CUDA_GENCODE) \
 	-Xcompiler -Wall,-Wextra,-Werror,-ffp-contract=off,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
+
+# The harness instead of cmocka: see its header.
+$(OUT)/tests/test_%.c.o: ALL_CFLAGS += -Dmain=main_of_test_$* -I$(TOP)/kernels/runner/harness -DSMG_KERNEL_TEST_CUDA -DSMG_KERNEL_TEST_CUDA_ONLY \
+	-Wno-missing-prototypes
+$(OUT)/kernels/%.c.o: ALL_CFLAGS += -Wno-psabi
+
+$(OUT)/main.c: $(TOP)/kernels/runner/sanitize.mk
+	@mkdir -p $(@D)
+	@{ for t in $(basename $(notdir $(TESTS))); do echo "int main_of_$$t(void);"; done; \
+	echo 'int main(void) { int failed = 0;'; \
+	for t in $(basename $(notdir $(TESTS))); do echo "failed += main_of_$$t();"; done; \
+	echo 'return failed != 0; }'; } >$@
+
+$(OUT)/main.c.o: $(OUT)/main.c
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 ifeq ($(KIND),gpu)
 $(OUT)/program: $(OBJECTS)
