@@ -25,7 +25,8 @@ static SMG_HOST_DEVICE inline uint32_t smg_attention_tiles(uint32_t entries)
 /* Entries of a part, a multiple of the tile; the last part of a row may be shorter. */
 static SMG_HOST_DEVICE inline uint32_t smg_attention_part(uint32_t entries, uint32_t splits)
 {
-    const uint32_t parts = splits ? splits : SMG_ATTENTION_PARTS, least = splits ? 1 : SMG_ATTENTION_PART_TILES;
+    const uint32_t parts = splits ? splits : (uint32_t)SMG_ATTENTION_PARTS;
+    const uint32_t least = splits ? 1 : (uint32_t)SMG_ATTENTION_PART_TILES;
     const uint32_t tiles = smg_attention_tiles(entries), each = tiles / parts + (tiles % parts != 0);
 
     return (each > least ? each : least) * SMG_ATTENTION_TILE;
@@ -41,7 +42,8 @@ static SMG_HOST_DEVICE inline uint32_t smg_attention_parts(uint32_t entries, uin
 /* Most parts of a row of at most so many entries. */
 static SMG_HOST_DEVICE inline uint32_t smg_attention_most_parts(uint32_t entries, uint32_t splits)
 {
-    const uint32_t parts = splits ? splits : SMG_ATTENTION_PARTS, least = splits ? 1 : SMG_ATTENTION_PART_TILES;
+    const uint32_t parts = splits ? splits : (uint32_t)SMG_ATTENTION_PARTS;
+    const uint32_t least = splits ? 1 : (uint32_t)SMG_ATTENTION_PART_TILES;
     const uint32_t tiles = smg_attention_tiles(entries), most = tiles / least + (tiles % least != 0);
 
     return most < parts ? most : parts;
