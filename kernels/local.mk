@@ -8,6 +8,7 @@ libsmgkernels_la_SOURCES = \
 	kernels/anywhere.h \
 	kernels/attention_cut.h \
 	kernels/backend.h \
+	kernels/backend_cpu.c \
 	kernels/backend_host.c \
 	kernels/blocks.h \
 	kernels/check_attention.c \
@@ -80,6 +81,7 @@ libsmgkernels_la_SOURCES = \
 # ---- CUDA sources: each is compiled by nvcc, and by the C++ compiler for the CPU runner ----
 # Every product .cu file.
 SMG_CUDA_SOURCES = \
+	kernels/cuda_attention.cu \
 	kernels/cuda_backend.cu \
 	kernels/cuda_hack.cu \
 	kernels/cuda_hack_attention.cu \
@@ -92,7 +94,21 @@ SMG_CUDA_SOURCES = \
 	kernels/cuda_split.cu \
 	kernels/cuda_topk.cu
 # What they include; all of them are compiled again when one of these changes.
-SMG_CUDA_INCLUDES =
+SMG_CUDA_INCLUDES = \
+	kernels/attention_cut.h \
+	kernels/backend.h \
+	kernels/blocks.h \
+	kernels/hack.h \
+	kernels/topk_order.h \
+	kernels/turn.h \
+	kernels/smg_attend.h \
+	kernels/smg_dtype.h \
+	kernels/smg_kernels.h \
+	kernels/smg_move.h \
+	kernels/smg_select.h \
+	kernels/cuda_common.cuh \
+	kernels/cuda_scan.cuh \
+	kernels/cuda_select.cuh
 # A test program of the kernels: C and .cu sources beside SMG_CUDA_SOURCES. kernels/runner/sanitize.sh builds it in every way.
 SMG_CUDA_TESTS =
 
