@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "kernels/backend.h"
 
 enum { ALIGN = 256 };

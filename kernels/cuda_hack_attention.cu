@@ -381,14 +381,11 @@ extern "C" int smg_cuda_hack_attention(struct smg_kernels *k, const struct smg_h
     void *partial;
     int status;
 
-    if (smg_hack_size(s, &f.z))
-        return SMG_ERR_INVALID;
+    (void)smg_hack_size(s, &f.z); /* checked before */
     f.a = *a;
     f.cache = (const uint8_t *)a->cache;
     f.tiles = smg_hack_tiles(s, &f.z);
-    f.tiles_per_task = TASK_TOKENS / s->group + 1;
-    if (f.tiles / MOST_TASKS >= f.tiles_per_task)
-        f.tiles_per_task = f.tiles / MOST_TASKS + 1;
+    f.tiles_per_task = 1 + (f.tiles / MOST_TASKS > TASK_TOKENS / s->group ? f.tiles / MOST_TASKS : TASK_TOKENS / s->group);
     f.tasks = f.tiles / f.tiles_per_task + (f.tiles % f.tiles_per_task != 0);
     status = smg_stream_scratch(stream, (size_t)a->q_heads * f.tasks * (2 + s->head_dim) * sizeof(float), &partial);
     if (status)

@@ -110,7 +110,19 @@ SMG_CUDA_INCLUDES = \
 	kernels/cuda_scan.cuh \
 	kernels/cuda_select.cuh
 # A test program of the kernels: C and .cu sources beside SMG_CUDA_SOURCES. kernels/runner/sanitize.sh builds it in every way.
-SMG_CUDA_TESTS =
+SMG_CUDA_TESTS = \
+	core/cost.c core/grid.c core/hack.c core/model.c core/rng.c core/scheme.c core/scheme_full.c \
+	core/scheme_hack.c core/scheme_partial.c core/scheme_proactive_only.c core/scheme_smartgen.c \
+	core/scheme_streamingllm.c core/split.c core/status.c core/world.c emu/layout.c kernels/backend_host.c \
+	kernels/check_attention.c kernels/check_hack.c kernels/check_importance.c kernels/check_move.c \
+	kernels/check_select.c kernels/check_split.c kernels/check_topk.c kernels/hack_size.c kernels/kernels.c \
+	kernels/reference_attention.c kernels/reference_hack.c kernels/reference_hack_attention.c \
+	kernels/reference_hash.c kernels/reference_importance.c kernels/reference_move.c kernels/reference_page.c \
+	kernels/reference_query.c kernels/reference_scores.c kernels/reference_split.c kernels/reference_topk.c \
+	tests/test_kernels_cuda.c tests/test_kernels_attend.c tests/test_kernels_attend_values.c tests/test_kernels_hack.c \
+	tests/test_kernels_hack_attention.c tests/test_kernels_hack_error.c tests/test_kernels_hash.c \
+	tests/test_kernels_importance.c tests/test_kernels_move.c tests/test_kernels_page.c tests/test_kernels_query.c \
+	tests/test_kernels_scores.c tests/test_kernels_split.c tests/test_kernels_topk.c
 
 # The runner, and what tests it.
 SMG_RUNNER_SOURCES = kernels/runner/cuda_cpu_api.cpp kernels/runner/cuda_cpu_block.cpp kernels/runner/cuda_cpu_fiber.cpp \

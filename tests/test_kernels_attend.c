@@ -171,6 +171,7 @@ static void test_other_rows(void **state)
     drop(&s);
 }
 
+#ifndef SMG_KERNEL_TEST_CUDA_ONLY
 static void test_threads(void **state)
 {
     uint32_t seed = 21;
@@ -192,6 +193,7 @@ static void test_threads(void **state)
     drop_result(&got);
     drop(&s);
 }
+#endif
 
 /* Another order of entries: rounding alone, on both sides of the expected value. */
 static void test_permutation(void **state)
@@ -326,9 +328,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_entries),     cmocka_unit_test(test_head_dim),       cmocka_unit_test(test_group),
         cmocka_unit_test(test_splits),      cmocka_unit_test(test_full_selection), cmocka_unit_test(test_ragged),
-        cmocka_unit_test(test_cut_of_runs), cmocka_unit_test(test_other_rows),     cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_cut_of_runs), cmocka_unit_test(test_other_rows),
         cmocka_unit_test(test_permutation), cmocka_unit_test(test_merge_by_lse),   cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_refused),
+#ifndef SMG_KERNEL_TEST_CUDA_ONLY
+        cmocka_unit_test(test_threads),
+#endif
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,6 +152,7 @@ static void test_full_codes(void **state)
     }
 }
 
+#ifndef SMG_KERNEL_TEST_CUDA_ONLY
 /* Results do not depend on threads. */
 static void test_threads(void **state)
 {
@@ -184,6 +185,7 @@ static void test_threads(void **state)
         }
     }
 }
+#endif
 
 /* lse may be NULL. */
 static void test_no_lse(void **state)
@@ -232,8 +234,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths), cmocka_unit_test(test_dims),         cmocka_unit_test(test_long),
-        cmocka_unit_test(test_steep),   cmocka_unit_test(test_full_codes),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_steep),   cmocka_unit_test(test_full_codes),
         cmocka_unit_test(test_no_lse),  cmocka_unit_test(test_broken_value),
+#ifndef SMG_KERNEL_TEST_CUDA_ONLY
+        cmocka_unit_test(test_threads),
+#endif
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

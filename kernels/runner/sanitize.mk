@@ -19,16 +19,19 @@ ALL_NVCCFLAGS = -std=c++17 -O2 -lineinfo -Werror all-warnings -I$(TOP) $(if $(BU
 	-Xcompiler -Wall,-Wextra,-Werror,-ffp-contract=off,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 
 # The harness instead of cmocka: see its header.
-$(OUT)/tests/test_%.c.o: ALL_CFLAGS += -Dmain=main_of_test_$* -I$(TOP)/kernels/runner/harness -DSMG_KERNEL_TEST_CUDA -DSMG_KERNEL_TEST_CUDA_ONLY \
+$(OUT)/tests/test_%.c.o: ALL_CFLAGS += -Dmain=main_of_$(notdir $*) -I$(TOP)/kernels/runner/harness -DSMG_KERNEL_TEST_CUDA -DSMG_KERNEL_TEST_CUDA_ONLY \
 	-Wno-missing-prototypes
-$(OUT)/kernels/%.c.o: ALL_CFLAGS += -Wno-psabi
+$(OUT)/kernels/%.c.o: ALL_CFLAGS += -DSMG_KERNELS_WITHOUT_CPU
 
-$(OUT)/main.c: $(TOP)/kernels/runner/sanitize.mk
+# Written anew when the list has changed.
+.PHONY: list
+$(OUT)/main.c: list
 	@mkdir -p $(@D)
 	@{ for t in $(basename $(notdir $(TESTS))); do echo "int main_of_$$t(void);"; done; \
 	echo 'int main(void) { int failed = 0;'; \
 	for t in $(basename $(notdir $(TESTS))); do echo "failed += main_of_$$t();"; done; \
-	echo 'return failed != 0; }'; } >$@
+	echo 'return failed != 0; }'; } >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(OUT)/main.c.o: $(OUT)/main.c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
