@@ -1,7 +1,8 @@
 # Kernels around the KV cache: backends reference and cpu in C, cuda in CUDA C++, and the runner that tests .cu sources on a CPU.
 noinst_LTLIBRARIES += libsmgkernels.la
 SMG_ROOM_LIBS += libsmgkernels.la
-libsmgkernels_la_CPPFLAGS = $(SMG_CPPFLAGS)
+libsmgkernels_la_CPPFLAGS = $(SMG_CPPFLAGS) $(GSL_CFLAGS)
+libsmgkernels_la_LIBADD = $(GSL_LIBS)
 # Vectors wider than the ABI's stay inside a file: the note about passing them is of no use.
 libsmgkernels_la_CFLAGS = $(AM_CFLAGS) $(PSABI_CFLAGS)
 libsmgkernels_la_SOURCES = \
@@ -49,11 +50,21 @@ libsmgkernels_la_SOURCES = \
 	kernels/isa_avx2_begin.inc \
 	kernels/isa_avx2_end.inc \
 	kernels/kernels.c \
+	kernels/offline_blas.c \
+	kernels/offline_blas.h \
+	kernels/offline_calibration.h \
+	kernels/offline_hata.c \
+	kernels/offline_hata.h \
+	kernels/offline_hata_loss.c \
+	kernels/offline_skew.c \
 	kernels/planted.c \
 	kernels/planted_loops.inc \
 	kernels/reference_attention.c \
 	kernels/reference_hack.c \
 	kernels/reference_hack_attention.c \
+	kernels/quality.c \
+	kernels/quality.h \
+	kernels/quality_select.c \
 	kernels/reference_hash.c \
 	kernels/reference_importance.c \
 	kernels/reference_move.c \
@@ -67,7 +78,9 @@ libsmgkernels_la_SOURCES = \
 	kernels/smg_dtype.h \
 	kernels/smg_kernels.h \
 	kernels/smg_move.h \
+	kernels/smg_offline.h \
 	kernels/smg_planted.h \
+	kernels/smg_quality.h \
 	kernels/smg_select.h \
 	kernels/squeeze.h \
 	kernels/squeeze.inc \
