@@ -60,17 +60,6 @@ static void set_sums(const struct plane *p, uint64_t at, const uint16_t *sum, ui
         sums[at + i] = (uint8_t)sum[i];
 }
 
-/* Sums of a row's codes over groups of channels. */
-static void sum_groups(const struct block *b, uint32_t i, const uint8_t *code)
-{
-    const struct smg_hack_shape *s = b->plane->shape;
-    uint16_t sum[SMG_HACK_MOST_DIM / 4] = {0};
-
-    for (uint32_t c = 0; c < s->head_dim; c++)
-        sum[c / s->group] = (uint16_t)(sum[c / s->group] + code[c]);
-    set_sums(b->plane, smg_hack_group(s, 0, b->row + i, b->head, 0), sum, s->head_dim / s->group);
-}
-
 static int is_coded(const struct smg_hack_part *p, uint32_t token)
 {
     return token >= p->first && token - p->first < p->coded;

@@ -9,8 +9,9 @@
 #include "kernels/threads.h"
 #include "kernels/vec.h"
 
-/* Tokens of a task at least, and tasks of a head at most. */
-enum { TASK_TOKENS = 1024, MOST_TASKS = 64 };
+/* Tokens of a task at least, and tasks of a head at most. Tasks of one stretch and all KV heads follow each other, since their
+ * codes lie side by side: few tokens, so that the caches keep them. */
+enum { TASK_TOKENS = 256, MOST_TASKS = 1024 };
 
 #define SMG_ISA_NAME(name) name##_base
 #include "kernels/vec_ops.inc"
@@ -73,10 +74,10 @@ static void attend_tasks(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
     struct room r;
 
     furnish(f, f->rooms + worker * f->room_bytes, &r);
-    for (uint64_t i = lo; i < hi; i++) { /* [kv_heads][tasks_per_head] */
-        const uint32_t first = (uint32_t)(i % f->tasks_per_head) * f->tiles_per_task;
+    for (uint64_t i = lo; i < hi; i++) { /* [tasks_per_head][kv_heads] */
+        const uint32_t first = (uint32_t)(i / f->a.shape.kv_heads) * f->tiles_per_task;
         const uint32_t end = f->tiles - first < f->tiles_per_task ? f->tiles : first + f->tiles_per_task;
-        r.kv_head = (uint32_t)(i / f->tasks_per_head);
+        r.kv_head = (uint32_t)(i % f->a.shape.kv_heads);
         r.state = f->partial + i * f->heads * (2 + f->wide);
         if (f->isa == SMG_ISA_AVX2)
             work_avx2(&r, first, end);
@@ -90,9 +91,8 @@ static void attend_tasks(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
 static void merge_head(const struct frame *f, uint32_t q_head)
 {
     const uint32_t d = f->a.shape.head_dim;
-    const size_t stride = (size_t)f->heads * (2 + f->wide); /* from task to task */
-    const float *part =
-        f->partial + (size_t)(q_head / f->heads) * f->tasks_per_head * stride + q_head % f->heads * (2 + (size_t)f->wide);
+    const size_t stride = (size_t)f->a.q_heads * (2 + f->wide); /* from task to task */
+    const float *part = f->partial + q_head * (size_t)(2 + f->wide);
     float greatest = -INFINITY, sum = 0, *out = f->a.out + (size_t)q_head * d;
 
     memset(out, 0, d * sizeof *out);

@@ -14,7 +14,7 @@ struct frame {
     uint32_t deep;   /* group rounded up to 8: tokens of a tile */
     uint32_t tiles, tiles_per_task, tasks_per_head;
     enum smg_isa isa;
-    float *partial; /* [kv_heads][tasks_per_head][heads][2 + wide]: greatest logit, sum of P, sum of P v */
+    float *partial; /* [tasks_per_head][q_heads][2 + wide]: greatest logit, sum of P, sum of P v */
     uint8_t *rooms; /* one a worker */
     size_t room_bytes;
 };

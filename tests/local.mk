@@ -104,6 +104,7 @@ kernels/bench_nth_element.o: kernels/bench_nth_element.cpp
 	then $$cxx -std=c++17 -O2 -fno-exceptions -Wall -Wextra -c -o $@ $(srcdir)/kernels/bench_nth_element.cpp; \
 	else echo 'typedef int empty;' | $(CC) -x c -c -o $@ -; fi
 SMG_BENCHES += tests/bench_kernels_attend
+SMG_BENCHES += tests/bench_kernels_hack
 
 check_PROGRAMS += $(SMG_UNIT_TESTS)
 EXTRA_PROGRAMS += $(SMG_BENCHES)
