@@ -41,6 +41,8 @@ static const struct smg_value_field gpu_fields[] = {
     END,
 };
 
+_Static_assert(sizeof(gpu_fields) / sizeof(gpu_fields[0]) - 1 <= SMG_VALUE_FIELDS_MAX, "SMG_VALUE_FIELDS_MAX is too small");
+
 static const struct smg_value_field nic_fields[] = {
     OR_ZERO(smg_nic, post_cost_s, "s", 1e-10, 1e-2),
     NUMBER(smg_nic, max_message_bytes, "B", 256, 1e13),

@@ -7,8 +7,6 @@
 #include "traces/json_found.h"
 #include "traces/text.h"
 
-#define FIELDS_MAX 10
-
 static const char *const value_keys[] = {"value", "unit", "source", "derivation", NULL};
 
 /* What people write for a unit, and what their value must be multiplied by. */
@@ -201,7 +199,7 @@ static int read_field(const json_t *root, const struct smg_value_field *f, const
 static int read_fields(const json_t *root, const struct smg_value_field *fields, const char *path, void *out,
                        struct smg_diag *diag)
 {
-    const char *names[FIELDS_MAX + 1];
+    const char *names[SMG_VALUE_FIELDS_MAX + 1];
     size_t n;
     int status;
 

@@ -23,9 +23,12 @@ struct smg_value_field {
     int optional; /* may be absent: then what was there before stays */
 };
 
-/* Reads a description by built-in name of a kind of data, or by path. fields ends with a NULL key. Fills out at the fields'
- * offsets and name[SMG_NAME_MAX]; on error both may be half filled, so callers pass a temporary. path_out: the file, may be NULL.
- */
+/* Most keys of a kind of file. */
+#define SMG_VALUE_FIELDS_MAX 16
+
+/* Reads a description by built-in name of a kind of data, or by path. fields ends with a NULL key, at most SMG_VALUE_FIELDS_MAX
+ * before it. Fills out at the fields' offsets and name[SMG_NAME_MAX]; on error both may be half filled, so callers pass a
+ * temporary. path_out: the file, may be NULL. */
 int smg_hardware_read(const char *kind, const char *noun, const char *name_or_path, const struct smg_value_field *fields,
                       void *out, char *name, char path_out[SMG_PATH_MAX], struct smg_diag *diag);
 
