@@ -255,6 +255,7 @@ static void absolute_paths(struct smg_scenario *s)
     absolute(s->prefill.instance, 0);
     absolute(s->decode.instance, 0);
     absolute(s->network.nic, 0);
+    absolute(s->host, 0);
     absolute(s->workload.file, s->workload.file[0] != 0);
     absolute(s->workload.lengths, strchr(s->workload.lengths, '.') != NULL);
     absolute(s->selection.file, s->selection.file[0] != 0);

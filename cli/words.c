@@ -148,7 +148,8 @@ const char *smg_key_names(const struct smg_key *k, int *path_out)
         const char *last, *kind;
         int path; /* a file of one's own will do as well */
     } lists[] = {{"model", "models", 1},       {"gpu", "gpus", 1},          {"nic", "nics", 1},
-                 {"instance", "instances", 1}, {"dataset", "workloads", 0}, {"ranking", "rankings", 0}};
+                 {"instance", "instances", 1}, {"dataset", "workloads", 0}, {"ranking", "rankings", 0},
+                 {"host", "hosts", 1}};
     const char *dot = strrchr(k->path, '.'), *last = dot ? dot + 1 : k->path;
 
     *path_out = k->kind == SMG_KEY_TEXT && !k->names;

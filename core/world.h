@@ -68,6 +68,7 @@ struct smg_scenario {
     struct smg_pool_config decode;
     uint32_t decode_max_batch;
     enum smg_start decode_start;
+    char host[SMG_PATH_MAX];              /* CPU of all machines */
     struct {
         double latency_us;
         char nic[SMG_PATH_MAX];

@@ -90,7 +90,7 @@ static int add_inputs(json_t *list, const struct smg_run *run, struct smg_diag *
         status = add_resolved(list, "decode.instance", "instances", "instance type", s->decode.instance, diag);
     if (!status)
         status = add_resolved(list, "network.nic", "nics", "NIC", s->network.nic, diag);
-    return status ? status : add_resolved(list, "host", "hosts", "host", run->world->host.name, diag);
+    return status ? status : add_resolved(list, "host", "hosts", "host", s->host, diag);
 }
 
 static json_t *host_json(void)

@@ -21,8 +21,9 @@ arguments() {
         case $2 in
         gpu-*) key=prefill.gpu ;;
         nic-*) key=network.nic ;;
+        host-*) key=host ;;
         instance-*) key=prefill.instance ;;
-        *) fail "hardware/$2: the name begins with none of gpu-, nic-, instance-" ;;
+        *) fail "hardware/$2: the name begins with none of gpu-, nic-, host-, instance-" ;;
         esac
         args=(plan --set "$key=./$2")
         ;;

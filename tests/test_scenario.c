@@ -54,6 +54,7 @@ static const char *const defaults =
     "'decode':{'nodes':1,'gpus_per_node':1,'tp':1,'gpu':'l20','link_gbps':25.0,'vcpus':16,'host_memory_gib':128.0,'instance':'',"
     "'max_batch':64,"
     "'start':'ready'},"
+    "'host':'default',"
     "'network':{'latency_us':10.0,'nic':'default','efficiency':1.0,'oversubscription':1.0,'handshake_us':0.0,'dispatch_us':0.0,"
     "'chunk_kib':0},"
     "'routing':'least-loaded','prefix_hit':0.75,"

@@ -167,6 +167,7 @@ static void test_refusals(void **state)
         {{"prefill.gpu=l21"}, "key 'prefill.gpu': unknown GPU 'l21'; did you mean 'l20'?", SMG_ERR_NOT_FOUND},
         {{"decode.gpu=xyzzy"}, "key 'decode.gpu': unknown GPU 'xyzzy'; `smartgen list gpus` names them", SMG_ERR_NOT_FOUND},
         {{"network.nic=/"}, "key 'network.nic': /: is a folder, expected a file that describes a NIC", SMG_ERR_IO},
+        {{"host=defalt"}, "key 'host': unknown host 'defalt'; did you mean 'default'?", SMG_ERR_NOT_FOUND},
         {{"workload.dataset=lc"}, "key 'workload.dataset': unknown data set 'lc'; did you mean 'lcc'?", SMG_ERR_NOT_FOUND},
         {{"workload.kind=trace"}, "key 'workload.kind': trace needs a file, given by key 'workload.file'", SMG_ERR_INVALID},
         {{"workload.kind=trace", "workload.file=no.csv"},

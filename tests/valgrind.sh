@@ -96,6 +96,7 @@ arguments_of() {
     config/*) arguments=(plan --set "model=./$file") ;;
     hardware/gpu-*) arguments=(plan --set "prefill.gpu=./$file") ;;
     hardware/nic-*) arguments=(plan --set "network.nic=./$file") ;;
+    hardware/host-*) arguments=(plan --set "host=./$file") ;;
     hardware/instance-*) arguments=(plan --set "prefill.instance=./$file") ;;
     importance/*) arguments=(plan --set "proactive.importance=./$file") ;;
     traces/*) arguments=(plan --set workload.kind=trace --set "workload.format=${file%%-*}" --set "workload.file=./$file") ;;

@@ -316,6 +316,7 @@ static int load_file(const char *path, struct smg_scenario *s, struct smg_origin
     rebase(path, s->prefill.instance);
     rebase(path, s->decode.instance);
     rebase(path, s->network.nic);
+    rebase(path, s->host);
     return status;
 }
 

@@ -96,6 +96,8 @@ static const struct smg_key table[] = {
     CHOICE("decode.start", decode_start, "ready", starts,
            "When a request may join the batch: with metadata and layers 0, 1; with all pushed blocks; layer by layer."),
 
+    TEXT("host", host, "default", "CPU of all machines, which gathers KV entries: a built-in name or a description file."),
+
     NUMBER("network.latency_us", network.latency_us, "10", "us", 0, 1e6, "One-way latency of a message."),
     TEXT("network.nic", network.nic, "default", "NIC: a built-in name or a description file."),
     NUMBER("network.efficiency", network.efficiency, "1.0", "", TINY, 1, "Share of link_gbps that payload gets."),

@@ -176,7 +176,7 @@ static int load_hardware(struct smg_world *w, struct smg_diag *diag)
     if (status == SMG_OK) {
         status = blame("network.nic", smg_nic_load(w->scenario.network.nic, &w->nic, diag), diag);
     }
-    return status == SMG_OK ? smg_host_load("default", &w->host, diag) : status;
+    return status == SMG_OK ? blame("host", smg_host_load(w->scenario.host, &w->host, diag), diag) : status;
 }
 
 static void count_over_length(struct smg_world *w)
