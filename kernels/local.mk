@@ -57,6 +57,14 @@ libsmgkernels_la_SOURCES = \
 	kernels/offline_hata.h \
 	kernels/offline_hata_loss.c \
 	kernels/offline_skew.c \
+	kernels/measure.c \
+	kernels/measure_attend.c \
+	kernels/measure_data.c \
+	kernels/measure_fit.c \
+	kernels/measure_move.c \
+	kernels/measure_priv.h \
+	kernels/measure_select.c \
+	kernels/measure_time.c \
 	kernels/planted.c \
 	kernels/planted_loops.inc \
 	kernels/reference_attention.c \
@@ -77,6 +85,7 @@ libsmgkernels_la_SOURCES = \
 	kernels/smg_attend.h \
 	kernels/smg_dtype.h \
 	kernels/smg_kernels.h \
+	kernels/smg_measure.h \
 	kernels/smg_move.h \
 	kernels/smg_offline.h \
 	kernels/smg_planted.h \

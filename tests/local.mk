@@ -17,6 +17,7 @@ SMG_UNIT_TESTS += tests/test_kernels_scores
 SMG_UNIT_TESTS += tests/test_kernels_hack
 SMG_UNIT_TESTS += tests/test_kernels_hack_attention
 SMG_UNIT_TESTS += tests/test_kernels_hack_error
+SMG_UNIT_TESTS += tests/test_kernels_measure
 SMG_UNIT_TESTS += tests/test_importance_rcu
 SMG_UNIT_TESTS += tests/test_importance_file
 SMG_UNIT_TESTS += tests/test_generator
