@@ -25,6 +25,8 @@ static const struct {
     {"profile", "profile --inspect qwen.kvit", "what is in it"},
     {"profile", "profile --merge a.kvit b.kvit -o both.kvit", "two files into one"},
     {"profile", "profile --record rec.kvsr --requests 2", "the selections themselves"},
+    {"kernels", "kernels measure -o here", "here/gpu.json and here/host.json: this machine, for --set decode.gpu and host"},
+    {"kernels", "kernels measure --backend cuda --set selector=hata -o h100", "a GPU, with another selector"},
     {"list", "list models", "names that `model:` takes"},
     {"list", "list keys", "every scenario key with default and range"},
     {"doctor", "doctor", "what is missing here, and what to install for it"},

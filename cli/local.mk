@@ -10,6 +10,8 @@ smartgen_SOURCES = \
 	cli/cmd_emu.c \
 	cli/cmd_files.c \
 	cli/cmd_info.c \
+	cli/cmd_kernels.c \
+	cli/cmd_kernels.h \
 	cli/cmd_plan.c \
 	cli/cmd_profile.c \
 	cli/cmd_sim.c \
@@ -18,6 +20,10 @@ smartgen_SOURCES = \
 	cli/help.c \
 	cli/interrupt.c \
 	cli/interrupt.h \
+	cli/kernels_measure.c \
+	cli/kernels_measure.h \
+	cli/kernels_measure_files.c \
+	cli/kernels_measure_values.c \
 	cli/main.c \
 	cli/man.c \
 	cli/options.c \

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "emu/fabric.h"
 #include "experiments/figures.h"
+#include "kernels/smg_kernels.h"
 #include "sim/engine.h"
 #include "traces/scenario_keys.h"
 
@@ -36,6 +37,16 @@ static size_t fabrics(const char **out)
 
     for (; smg_fabric_types[n] && n + 1 < SMG_WORDS_MAX; n++)
         out[n] = smg_fabric_type_name(smg_fabric_types[n]);
+    out[n] = NULL;
+    return n;
+}
+
+static size_t backends(const char **out)
+{
+    size_t n = 0;
+
+    for (; smg_kernels_list((uint32_t)n) && n + 1 < SMG_WORDS_MAX; n++)
+        out[n] = smg_kernels_list((uint32_t)n);
     out[n] = NULL;
     return n;
 }
@@ -80,7 +91,8 @@ size_t smg_words(const char *kind, const char **out)
         const char *kind;
         size_t (*fill)(const char **out);
     } lists[] = {{"ENGINE", engines}, {"FABRIC", fabrics}, {"ROLE", roles},      {"KIND", kinds},
-                 {"ID", figures},     {"SHELL", shells},   {"COMMAND", commands}};
+                 {"ID", figures},     {"SHELL", shells},   {"COMMAND", commands},
+                 {"BACKEND", backends}};
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         if (!strcmp(lists[i].kind, kind))

@@ -25,7 +25,7 @@
     }
 
 /* The ranges hold devices from a slow CPU to several times today's best: a value outside has the wrong unit or a slip. */
-static const struct smg_value_field gpu_fields[] = {
+const struct smg_value_field smg_gpu_value_fields[] = {
     NUMBER(smg_gpu, peak_flops, "FLOP/s", 1e9, 1e18),
     NUMBER(smg_gpu, prefill_flops, "FLOP/s", 1e9, 1e18),
     NUMBER(smg_gpu, memory_Bps, "B/s", 1e9, 1e14),
@@ -41,7 +41,8 @@ static const struct smg_value_field gpu_fields[] = {
     END,
 };
 
-_Static_assert(sizeof(gpu_fields) / sizeof(gpu_fields[0]) - 1 <= SMG_VALUE_FIELDS_MAX, "SMG_VALUE_FIELDS_MAX is too small");
+_Static_assert(sizeof(smg_gpu_value_fields) / sizeof(smg_gpu_value_fields[0]) - 1 <= SMG_VALUE_FIELDS_MAX,
+               "SMG_VALUE_FIELDS_MAX is too small");
 
 static const struct smg_value_field nic_fields[] = {
     OR_ZERO(smg_nic, post_cost_s, "s", 1e-10, 1e-2),
@@ -50,7 +51,7 @@ static const struct smg_value_field nic_fields[] = {
     END,
 };
 
-static const struct smg_value_field host_fields[] = {
+const struct smg_value_field smg_host_value_fields[] = {
     NUMBER(smg_host, gather_Bps_per_vcpu, "B/s", 1e6, 1e12),
     OR_ZERO(smg_host, gather_exponent, "1", 1e-3, 2),
     END,
@@ -62,7 +63,7 @@ int smg_gpu_load(const char *name_or_path, struct smg_gpu *out, struct smg_diag 
     int status;
 
     memset(&gpu, 0, sizeof(gpu));
-    status = smg_hardware_read("gpus", "GPU", name_or_path, gpu_fields, &gpu, gpu.name, NULL, diag);
+    status = smg_hardware_read("gpus", "GPU", name_or_path, smg_gpu_value_fields, &gpu, gpu.name, NULL, diag);
     if (status == SMG_OK) {
         *out = gpu;
     }
@@ -88,7 +89,7 @@ int smg_host_load(const char *name_or_path, struct smg_host *out, struct smg_dia
     int status;
 
     memset(&host, 0, sizeof(host));
-    status = smg_hardware_read("hosts", "host", name_or_path, host_fields, &host, host.name, NULL, diag);
+    status = smg_hardware_read("hosts", "host", name_or_path, smg_host_value_fields, &host, host.name, NULL, diag);
     if (status == SMG_OK) {
         *out = host;
     }
