@@ -68,8 +68,8 @@ const char *smg_example(const char *command, size_t i, const char **why_out);
 /* ---- Words to choose from, taken from the tables that decide them ---- */
 
 enum { SMG_WORDS_MAX = 128 };
-/* Fills out[SMG_WORDS_MAX], NULL-terminated, with what a word in capitals (ENGINE, FABRIC, BACKEND, ROLE, KIND, ID, SHELL, COMMAND)
- * stands for; returns how many, 0 when it cannot be listed (FILE, N). */
+/* Fills out[SMG_WORDS_MAX], NULL-terminated, with what a word in capitals (ENGINE, FABRIC, BACKEND, ROLE, KIND, ID, SHELL,
+ * COMMAND) stands for; returns how many, 0 when it cannot be listed (FILE, N). */
 size_t smg_words(const char *kind, const char **out);
 /* Calls each(arg, word) for every word of a usage: "[SCENARIO|FILE...]" has SCENARIO and FILE. */
 void smg_usage_words(const char *usage, void (*each)(void *arg, const char *word), void *arg);
