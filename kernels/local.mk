@@ -50,13 +50,6 @@ libsmgkernels_la_SOURCES = \
 	kernels/isa_avx2_begin.inc \
 	kernels/isa_avx2_end.inc \
 	kernels/kernels.c \
-	kernels/offline_blas.c \
-	kernels/offline_blas.h \
-	kernels/offline_calibration.h \
-	kernels/offline_hata.c \
-	kernels/offline_hata.h \
-	kernels/offline_hata_loss.c \
-	kernels/offline_skew.c \
 	kernels/measure.c \
 	kernels/measure_attend.c \
 	kernels/measure_data.c \
@@ -65,14 +58,21 @@ libsmgkernels_la_SOURCES = \
 	kernels/measure_priv.h \
 	kernels/measure_select.c \
 	kernels/measure_time.c \
+	kernels/offline_blas.c \
+	kernels/offline_blas.h \
+	kernels/offline_calibration.h \
+	kernels/offline_hata.c \
+	kernels/offline_hata.h \
+	kernels/offline_hata_loss.c \
+	kernels/offline_skew.c \
 	kernels/planted.c \
 	kernels/planted_loops.inc \
-	kernels/reference_attention.c \
-	kernels/reference_hack.c \
-	kernels/reference_hack_attention.c \
 	kernels/quality.c \
 	kernels/quality.h \
 	kernels/quality_select.c \
+	kernels/reference_attention.c \
+	kernels/reference_hack.c \
+	kernels/reference_hack_attention.c \
 	kernels/reference_hash.c \
 	kernels/reference_importance.c \
 	kernels/reference_move.c \
@@ -163,6 +163,11 @@ SUFFIXES = .cu .cpu.$(OBJEXT) .lo
 SMG_NVCCFLAGS = -std=c++17 -O2 -lineinfo $(CUDA_GENCODE) -I$(top_srcdir) -I$(top_builddir) \
 	-Xcompiler -fPIC,-fvisibility=hidden,-ffp-contract=off,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 SMG_NVCC_WERROR = -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror
+if HAVE_CUDA
+noinst_LTLIBRARIES += libsmgcuda.la
+libsmgkernels_la_CPPFLAGS += -DSMG_KERNELS_CUDA
+libsmgkernels_la_LIBADD = libsmgcuda.la
+endif
 EXTRA_LTLIBRARIES = libsmgcuda.la
 libsmgcuda_la_SOURCES = $(SMG_CUDA_SOURCES)
 libsmgcuda_la_LIBADD = $(CUDART_LIBS)

@@ -8,8 +8,9 @@ AC_DEFUN([SMG_CUDA], [
     AC_ARG_VAR([NVCCFLAGS], [further flags for nvcc])
     SMG_DEP_ARG([cuda], [CUDA toolkit, or the folder it is in])
     AC_ARG_WITH([cuda-arch],
-        [AS_HELP_STRING([--with-cuda-arch=LIST], [GPU architectures that kernels are compiled for @<:@75 80 89 90 100@:>@])],
-        [CUDA_ARCH=`AS_ECHO(["$withval"]) | tr ',' ' '`], [CUDA_ARCH="75 80 89 90 100"])
+        [AS_HELP_STRING([--with-cuda-arch=LIST],
+            [GPU architectures that kernels are compiled for, e.g. "80 90" @<:@code that every GPU since 7.5 compiles at its first use@:>@])],
+        [CUDA_ARCH=`AS_ECHO(["$withval"]) | tr ',' ' '`], [CUDA_ARCH=])
     NVCC= CUDA_CPPFLAGS= CUDART_LIBS= CUDA_GENCODE= smg_have_cuda_headers=no
     AS_IF([test "x$smg_want_cuda" != xno], [
         AS_CASE([$smg_want_cuda],
@@ -30,9 +31,11 @@ AC_DEFUN([SMG_CUDA], [
                test "x$CUDART_LIBS" = x],
                   [smg_why_cuda="nvcc $smg_cuda_version runs, but libcudart_static.a does not link"],
               [smg_have_cuda=yes
-               smg_why_cuda="nvcc $smg_cuda_version, for $CUDA_ARCH"])
+               smg_why_cuda="nvcc $smg_cuda_version, for ${CUDA_ARCH:-every GPU since 7.5}"])
         # Headers alone are enough to run the kernels on the CPU.
         AS_IF([test "x$smg_have_cuda_headers" = xno], [SMG_CUDA_HEADERS([${CUDA_HOME:-/usr/local/cuda}/include])])
+        # One architecture as PTX: the driver compiles it for any later GPU. Five of them take five times as long to build.
+        AS_IF([test "x$CUDA_ARCH" = x], [CUDA_GENCODE="-gencode arch=compute_75,code=compute_75"])
         for smg_arch in $CUDA_ARCH; do
             CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$smg_arch,code=sm_$smg_arch"
         done
