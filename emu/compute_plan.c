@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cost.h"
 #include "core/rng.h"
 #include "emu/compute_priv.h"
 #include "kernels/smg_offline.h"

@@ -1,8 +1,8 @@
 # Kernels around the KV cache: backends reference and cpu in C, cuda in CUDA C++, and the runner that tests .cu sources on a CPU.
 noinst_LTLIBRARIES += libsmgkernels.la
 SMG_ROOM_LIBS += libsmgkernels.la
-libsmgkernels_la_CPPFLAGS = $(SMG_CPPFLAGS) $(GSL_CFLAGS)
-libsmgkernels_la_LIBADD = $(GSL_LIBS)
+libsmgkernels_la_CPPFLAGS = $(SMG_CPPFLAGS) $(SMG_CUDA_BACKEND) $(GSL_CFLAGS)
+libsmgkernels_la_LIBADD = $(SMG_CUDA_LIBRARY) $(GSL_LIBS)
 # Vectors wider than the ABI's stay inside a file: the note about passing them is of no use.
 libsmgkernels_la_CFLAGS = $(AM_CFLAGS) $(PSABI_CFLAGS)
 libsmgkernels_la_SOURCES = \
@@ -165,10 +165,9 @@ SMG_NVCCFLAGS = -std=c++17 -O2 -lineinfo $(CUDA_GENCODE) -I$(top_srcdir) -I$(top
 SMG_NVCC_WERROR = -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror
 if HAVE_CUDA
 noinst_LTLIBRARIES += libsmgcuda.la
-libsmgkernels_la_CPPFLAGS += -DSMG_KERNELS_CUDA
-libsmgkernels_la_LIBADD = libsmgcuda.la
+SMG_CUDA_LIBRARY = libsmgcuda.la
+SMG_CUDA_BACKEND = -DSMG_KERNELS_CUDA
 endif
-EXTRA_LTLIBRARIES = libsmgcuda.la
 libsmgcuda_la_SOURCES = $(SMG_CUDA_SOURCES)
 libsmgcuda_la_LIBADD = $(CUDART_LIBS)
 
