@@ -291,20 +291,19 @@ static void test_gather(void **state)
 
     (void)state;
     for (int i = 0; i < SIZES; i++)
-        for (size_t n = 0; n < sizeof longest / sizeof longest[0]; n++)
-            if (sizes[i][3] * longest[n] <= 33 * 1024)
-                gather_case(&seed, sizes[i], longest[n], (int)(i + n) % 4);
+        for (int n = 0; n < 3; n++) /* each size with three of the lengths, and each length often enough */
+            gather_case(&seed, sizes[i], sizes[i][3] > 4096 ? (uint32_t)n : longest[(i + 4 * n) % 11], (i + n) % 4);
 }
 
 /* Rows of several pieces: a piece is 128 KiB of K. */
 static void test_gather_pieces(void **state)
 {
-    static const uint32_t size[] = {300, 50, 2, 1024}, longest[] = {128, 129, 130, 300};
+    static const uint32_t size[] = {300, 50, 2, 1024}, longest[] = {129, 260};
     uint32_t seed = 23;
 
     (void)state;
-    for (int i = 0; i < 4; i++)
-        gather_case(&seed, size, longest[i], i);
+    for (int i = 0; i < 2; i++)
+        gather_case(&seed, size, longest[i], i + 2);
 }
 
 /* ---- The layout of the emulation ---- */

@@ -231,8 +231,8 @@ static void test_many_rows(void **state)
     uint32_t seed = 8;
 
     (void)state;
-    random_case(&seed, 5000, 8, 12, 40, LOCAL | REMOTE | ABSENT, 0, 1);
-    random_case(&seed, 12, 1, 5, 9, LOCAL | REMOTE | ABSENT, 1, 1);
+    random_case(&seed, 24, 2, 2000, 40, LOCAL | REMOTE | ABSENT, 0, 1); /* 9 rows a piece */
+    random_case(&seed, 600, 3, 15, 40, LOCAL | REMOTE | ABSENT, 1, 1);
 }
 
 static void test_refused(void **state)

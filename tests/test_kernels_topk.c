@@ -218,10 +218,10 @@ static void test_groups(void **state)
 static void test_many_rows(void **state)
 {
     uint32_t seed = 35;
-    float *s = scores(&seed, 700, 20, UNIFORM);
+    float *s = scores(&seed, 280, 20, UNIFORM);
 
     (void)state;
-    check(&(struct topk_case){700, 20, 6, 7, s, NULL, NULL});
+    check(&(struct topk_case){280, 20, 6, 7, s, NULL, NULL});
     free(s);
 }
 
