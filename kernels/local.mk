@@ -248,3 +248,5 @@ clean-cuda:
 	rm -rf cuda-check
 
 .PHONY: clean-cuda
+# Checks on a GPU, and their timing program, which gpu_check.sh builds itself.
+EXTRA_DIST += kernels/gpu_check.sh kernels/gpu_bench.c kernels/gpu_bench.h kernels/gpu_bench_cases.c kernels/gpu_bench_memory.c

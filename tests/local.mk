@@ -89,6 +89,7 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_sim.sh \
 	tests/e2e_traces.sh \
 	tests/nvcc_gates.sh
+	tests/gpu_check_build.sh
 
 # Timing programs tests/bench_NAME.c, built and run by make bench only.
 SMG_BENCHES =
