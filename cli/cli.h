@@ -23,9 +23,9 @@ struct smg_args {
     int json, quiet, progress, timeline;
     int merge, inspect, check, heatmap;
     const char *record;
-    const char *backend;         /* of the kernels; NULL: the default */
     int quick;
     uint32_t requests, steps;    /* 0: the command's default */
+    const char *backend, *heads, *kv_heads, *head_dim, *tokens, *seed; /* kernels: as given, NULL: the command's default */
     const char *const *operand;
     size_t n_operands;
 };
@@ -68,13 +68,15 @@ const char *smg_example(const char *command, size_t i, const char **why_out);
 /* ---- Words to choose from, taken from the tables that decide them ---- */
 
 enum { SMG_WORDS_MAX = 128 };
-/* Fills out[SMG_WORDS_MAX], NULL-terminated, with what a word in capitals (ENGINE, FABRIC, BACKEND, ROLE, KIND, ID, SHELL,
- * COMMAND) stands for; returns how many, 0 when it cannot be listed (FILE, N). */
+/* Fills out[SMG_WORDS_MAX], NULL-terminated, with what a word in capitals (ENGINE, FABRIC, BACKEND, ROLE, KIND, ACTION, ID,
+ * SHELL, COMMAND) stands for; returns how many, 0 when it cannot be listed (FILE, N). */
 size_t smg_words(const char *kind, const char **out);
 /* Calls each(arg, word) for every word of a usage: "[SCENARIO|FILE...]" has SCENARIO and FILE. */
 void smg_usage_words(const char *usage, void (*each)(void *arg, const char *word), void *arg);
 /* Kinds that `smartgen list` knows, NULL-terminated. */
 const char *const *smg_list_kinds(void);
+/* What `smartgen kernels` does, NULL-terminated. */
+const char *const *smg_kernels_actions(void);
 
 struct smg_key;
 /* Fills out[SMG_WORDS_MAX], NULL-terminated, with the values that a scenario key is limited to, or has beside numbers and
@@ -111,8 +113,8 @@ int smg_cmd_emu(const struct smg_args *a);
 int smg_cmd_replay(const struct smg_args *a);
 int smg_cmd_summarize(const struct smg_args *a);
 int smg_cmd_figures(const struct smg_args *a);
-int smg_cmd_kernels(const struct smg_args *a);
 int smg_cmd_list(const struct smg_args *a);
+int smg_cmd_kernels(const struct smg_args *a);
 int smg_cmd_doctor(const struct smg_args *a);
 int smg_cmd_profile(const struct smg_args *a);
 int smg_cmd_completion(const struct smg_args *a);

@@ -23,8 +23,10 @@ const struct smg_command smg_commands[] = {
     {"profile", "[SCENARIO|FILE...]",
      "selections of a scenario -> importance FILE (Eq. 1); look at such files; record selections",
      "set output requests steps record merge inspect check heatmap progress quiet", 0, 2, smg_cmd_profile},
-    {"kernels", "measure [SCENARIO]", "time the kernels of this machine, and fit the simulator's cost models to the times",
-     "set output backend quick json progress quiet", 1, 2, smg_cmd_kernels},
+    {"kernels", "ACTION [SCENARIO]",
+     "measure: time this machine's kernels, fit the simulator's cost models to the times; quality: recall of each selector on synthetic "
+     "tensors, by share selected; list: the kernels and where they run",
+     "set output backend quick heads kv-heads head-dim tokens seed json progress quiet", 1, 2, smg_cmd_kernels},
     {"list", "KIND", "what is built in", "", 1, 1, smg_cmd_list},
     {"doctor", "", "what this machine offers, and what to install for what is missing", "json", 0, 0, smg_cmd_doctor},
     {"completion", "SHELL", "completion script of this program for a shell, on standard output", "", 1, 1, smg_cmd_completion},

@@ -27,6 +27,11 @@ const struct smg_option smg_options[] = {
     {"steps", 0, "N", "profile: decode steps of each (default 24); --record: the longest output"},
     {"backend", 0, "BACKEND", "what kernels run on (default cpu)"},
     {"quick", 0, NULL, "kernels measure: small sizes and few repetitions, for rough values"},
+    {"heads", 0, "N", "kernels quality: query heads (default 8)"},
+    {"kv-heads", 0, "N", "kernels quality: KV heads (default 2)"},
+    {"head-dim", 0, "N", "kernels quality: elements of a head (default 128)"},
+    {"tokens", 0, "N", "kernels quality: tokens of a prompt (default 2048)"},
+    {"seed", 0, "N", "kernels quality: seed of the synthetic tensors and of the training (default 1)"},
     {"", 0, NULL, "Instead of making an importance file"},
     {"record", 0, "FILE", "write the selections themselves, for selection.file"},
     {"merge", 0, NULL, "two importance files into one, -o FILE"},
@@ -148,9 +153,11 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
         } plain[] = {{"output", &a->output, NULL}, {"engine", &a->engine, NULL}, {"role", &a->role, NULL},
                      {"fabric", &a->fabric, NULL}, {"device", &a->device, NULL}, {"timeline", NULL, &a->timeline},
                      {"record", &a->record, NULL}, {"merge", NULL, &a->merge},   {"inspect", NULL, &a->inspect},
-                     {"backend", &a->backend, NULL}, {"quick", NULL, &a->quick},
+                     {"quick", NULL, &a->quick},
                      {"check", NULL, &a->check},   {"heatmap", NULL, &a->heatmap},
                      {"json", NULL, &a->json},     {"quiet", NULL, &a->quiet},   {"progress", NULL, &a->progress},
+                     {"backend", &a->backend, NULL}, {"heads", &a->heads, NULL}, {"kv-heads", &a->kv_heads, NULL},
+                     {"head-dim", &a->head_dim, NULL}, {"tokens", &a->tokens, NULL}, {"seed", &a->seed, NULL},
                      {"help", NULL, help}};
         for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
             if (strcmp(o->name, plain[i].name))

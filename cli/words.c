@@ -41,16 +41,6 @@ static size_t fabrics(const char **out)
     return n;
 }
 
-static size_t backends(const char **out)
-{
-    size_t n = 0;
-
-    for (; smg_kernels_list((uint32_t)n) && n + 1 < SMG_WORDS_MAX; n++)
-        out[n] = smg_kernels_list((uint32_t)n);
-    out[n] = NULL;
-    return n;
-}
-
 static size_t roles(const char **out)
 {
     static const char *const names[] = {"all", NULL};
@@ -61,6 +51,21 @@ static size_t roles(const char **out)
 static size_t kinds(const char **out)
 {
     return copy(smg_list_kinds(), out);
+}
+
+static size_t actions(const char **out)
+{
+    return copy(smg_kernels_actions(), out);
+}
+
+static size_t backends(const char **out)
+{
+    size_t n = 0;
+
+    for (; smg_kernels_list((uint32_t)n) && n + 1 < SMG_WORDS_MAX; n++)
+        out[n] = smg_kernels_list((uint32_t)n);
+    out[n] = NULL;
+    return n;
 }
 
 static size_t figures(const char **out)
@@ -92,7 +97,7 @@ size_t smg_words(const char *kind, const char **out)
         size_t (*fill)(const char **out);
     } lists[] = {{"ENGINE", engines}, {"FABRIC", fabrics}, {"ROLE", roles},      {"KIND", kinds},
                  {"ID", figures},     {"SHELL", shells},   {"COMMAND", commands},
-                 {"BACKEND", backends}};
+                 {"ACTION", actions}, {"BACKEND", backends}};
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         if (!strcmp(lists[i].kind, kind))

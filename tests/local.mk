@@ -83,6 +83,7 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_install.sh \
 	tests/e2e_attention.sh \
 	tests/e2e_kernels_measure.sh \
+	tests/e2e_kernels.sh \
 	tests/e2e_malformed.sh \
 	tests/e2e_output.sh \
 	tests/e2e_report.sh \
