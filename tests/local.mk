@@ -76,21 +76,21 @@ SMG_SCRIPT_TESTS = \
 	tests/check-sources.sh \
 	tests/cuda_mutants.sh \
 	tests/cuda_runner.sh \
+	tests/e2e_attention.sh \
 	tests/e2e_comfort.sh \
 	tests/e2e_decisions.sh \
 	tests/e2e_emu.sh \
 	tests/e2e_errors.sh \
 	tests/e2e_install.sh \
-	tests/e2e_attention.sh \
-	tests/e2e_kernels_measure.sh \
 	tests/e2e_kernels.sh \
+	tests/e2e_kernels_measure.sh \
 	tests/e2e_malformed.sh \
 	tests/e2e_output.sh \
 	tests/e2e_report.sh \
 	tests/e2e_sim.sh \
 	tests/e2e_traces.sh \
+	tests/gpu_check_build.sh \
 	tests/nvcc_gates.sh
-	tests/gpu_check_build.sh
 
 # Timing programs tests/bench_NAME.c, built and run by make bench only.
 SMG_BENCHES =
