@@ -130,7 +130,7 @@ static int account_metadata(struct smg_process *p, struct smg_decode_data *d, ui
     uint8_t *expected = malloc(bytes ? bytes : 1);
     int status = expected ? SMG_OK : SMG_ERR_NOMEM;
 
-    for (uint32_t l = 0; l < p->world->model.layers && bytes && !full && !status; l++) {
+    for (uint32_t l = 0; l < p->world->model.layers && bytes && p->features.metadata && !full && !status; l++) {
         if (!smg_model_layer_selects(&p->world->model, l))
             continue;
         if (p->compute)
