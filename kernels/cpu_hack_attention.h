@@ -2,6 +2,7 @@
 #ifndef SMG_KERNELS_CPU_HACK_ATTENTION_H
 #define SMG_KERNELS_CPU_HACK_ATTENTION_H
 
+#include "kernels/backend.h"
 #include "kernels/hack.h"
 
 /* Sizes of a call. Rows of channels are padded to whole vectors of 32 bytes, rows of tokens to 8. */
