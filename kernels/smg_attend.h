@@ -128,7 +128,7 @@ struct smg_hack_quantize_args {
 };
 
 /* cache back to k, v [tokens][kv_heads][head_dim] of shape.type, min + scale * code rounded once: the unfused path. All backends
- * write the same bits. */
+ * write the same bits, but for those of a NaN. */
 struct smg_hack_dequantize_args {
     struct smg_hack_shape shape;
     const void *cache;

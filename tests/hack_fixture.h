@@ -5,6 +5,13 @@
 
 #include "tests/kernel_fixture.h"
 
+/* Where the .cu sources run on the CPU, a part of the cases is enough: each meets other sizes, and sanitizers are slow. */
+#ifdef SMG_KERNEL_TEST_CUDA
+enum { HF_STRIDE = 5 };
+#else
+enum { HF_STRIDE = 1 };
+#endif
+
 /* A prompt and its cache, on the host. */
 struct hack_case {
     struct smg_hack_shape s;

@@ -58,7 +58,7 @@ static void test_lengths(void **state)
     static const uint32_t tokens[] = {0, 1, 2, 3, 4, 5, 15, 16, 17, 19, 20, 21, 31, 32, 33, 35, 36, 37, 53};
 
     (void)state;
-    for (uint32_t i = 0; i < 2 * sizeof tokens / sizeof tokens[0]; i++) {
+    for (uint32_t i = 0; i < 2 * sizeof tokens / sizeof tokens[0]; i += HF_STRIDE) {
         const struct smg_hack_shape s =
             shape((enum smg_hack_layout_kind)(i % 2), tokens[i / 2], 1 + i % 3 % 2, 32, 16, 2u << i % 3, 4, SMG_F32);
         check(&s, 1 + i % 2, 0.5f, 100 + i);
@@ -74,7 +74,7 @@ static void test_dims(void **state)
                 {256, 128, 140}, {40, 8, 29},   {12, 4, 19},     {24, 12, 31}};
 
     (void)state;
-    for (uint32_t i = 0; i < 6 * sizeof dims / sizeof dims[0]; i++) {
+    for (uint32_t i = 0; i < 6 * sizeof dims / sizeof dims[0]; i += HF_STRIDE) {
         const struct smg_hack_shape s = shape((enum smg_hack_layout_kind)(i % 2), dims[i / 6].tokens, 1, dims[i / 6].head_dim,
                                               dims[i / 6].group, 2u << i % 3, i % 6 < 3 ? 4 : 1, (enum smg_dtype)(i % 3));
         check(&s, 1 + i % 3, 2 / sqrtf((float)dims[i / 6].head_dim), 500 + i);
@@ -125,7 +125,7 @@ static void test_full_codes(void **state)
     static const uint32_t dim[] = {256, 128, 128, 96, 64, 48}, group[] = {256, 128, 64, 32, 64, 16};
 
     (void)state;
-    for (uint32_t i = 0; i < 6 * 6; i++) {
+    for (uint32_t i = 0; i < 6 * 6; i += HF_STRIDE) {
         const uint32_t d = dim[i / 6], g = group[i / 6];
         const struct smg_hack_shape s = shape((enum smg_hack_layout_kind)(i % 2), 2 * g, 1, d, g, 2u << i % 3, 0, SMG_F32);
         uint32_t seed = 1;
