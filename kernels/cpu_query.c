@@ -9,6 +9,8 @@
 
 /* Rows of a projection that are held as floats at one time. */
 enum { MOST_WIDTH = 1024, BLOCK_ROWS = 96 };
+/* Columns that a thread works on at one time, and rows of the weight: 256 x 32 of them in bf16 are 16 KiB. */
+enum { CHUNK = 256, DEPTH = 32 };
 
 struct rotate_job {
     const struct smg_rotate_args *a;
@@ -72,7 +74,7 @@ int smg_cpu_project(struct smg_kernels *k, const struct smg_project_args *a, str
     for (; job.first < a->rows; job.first += BLOCK_ROWS) {
         job.rows = a->rows - job.first < BLOCK_ROWS ? (uint32_t)(a->rows - job.first) : BLOCK_ROWS;
         smg_threads_run(k->threads, job.rows, 1, LOOP(widen_rows), &job);
-        smg_threads_run(k->threads, ((uint64_t)a->out + 31) / 32, 4, LOOP(project_columns), &job);
+        smg_threads_run(k->threads, ((uint64_t)a->out + CHUNK - 1) / CHUNK, 1, LOOP(project_columns), &job);
     }
     return SMG_OK;
 }

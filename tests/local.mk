@@ -109,6 +109,7 @@ kernels/bench_nth_element.o: kernels/bench_nth_element.cpp
 	else echo 'typedef int empty;' | $(CC) -x c -c -o $@ -; fi
 SMG_BENCHES += tests/bench_kernels_attend
 SMG_BENCHES += tests/bench_kernels_hack
+SMG_BENCHES += tests/bench_kernels_select
 
 check_PROGRAMS += $(SMG_UNIT_TESTS)
 EXTRA_PROGRAMS += $(SMG_BENCHES)
