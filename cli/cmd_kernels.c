@@ -1,4 +1,5 @@
-/* smartgen kernels: the kernels around the KV cache, and how well selectors select on synthetic tensors. */
+/* smartgen kernels: the kernels around the KV cache, and how well selectors select on synthetic tensors. Measuring is in
+ * kernels_measure.c. */
 #include "config.h"
 
 #include <errno.h>
@@ -104,7 +105,7 @@ static int print_json(const struct smg_kernels *k, const struct smg_quality_para
     return failed ? SMG_EXIT_FAILED : SMG_EXIT_OK;
 }
 
-static int open_backend(const char *name, struct smg_kernels **k)
+int smg_kernels_backend(const char *name, struct smg_kernels **k)
 {
     const char *names[SMG_WORDS_MAX], *near;
     struct smg_diag diag = {""};
@@ -166,7 +167,7 @@ static int quality(const struct smg_args *a)
     int code = read_sizes(a, &p), status;
 
     if (!code)
-        code = open_backend(a->backend ? a->backend : "cpu", &k);
+        code = smg_kernels_backend(a->backend ? a->backend : "cpu", &k);
     if (code)
         return code;
     status = smg_selector_quality(k, &p, &q, &diag);
@@ -184,8 +185,14 @@ static int quality(const struct smg_args *a)
 
 static const struct {
     const char *name;
-    int (*run)(const struct smg_args *a);
-} actions[] = {{"measure", smg_kernels_measure}, {"quality", quality}, {"list", list}};
+    int (*run)(const struct smg_args *a); /* without its name */
+    const char *options;                  /* what it takes of the command's */
+    size_t max_operands;
+} actions[] = {
+    {"measure", smg_kernels_measure, " set output backend quick json progress quiet ", 1},
+    {"quality", quality, " backend heads kv-heads head-dim tokens seed json ", 0},
+    {"list", list, " ", 0},
+};
 
 const char *const *smg_kernels_actions(void)
 {
@@ -194,6 +201,38 @@ const char *const *smg_kernels_actions(void)
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++)
         names[i] = actions[i].name;
     return names;
+}
+
+/* The first option that was given and is not one of those (each with a blank on both sides); NULL: none. */
+static const char *in_vain(const struct smg_args *a, const char *options)
+{
+    const struct {
+        const char *option; /* with blanks */
+        int given;
+    } all[] = {{" set ", a->n_sets > 0}, {" output ", !!a->output},     {" backend ", !!a->backend},   {" quick ", a->quick},
+               {" heads ", !!a->heads},  {" kv-heads ", !!a->kv_heads}, {" head-dim ", !!a->head_dim}, {" tokens ", !!a->tokens},
+               {" seed ", !!a->seed},    {" json ", a->json},           {" progress ", a->progress},   {" quiet ", a->quiet}};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].given && !strstr(options, all[i].option))
+            return all[i].option;
+    return NULL;
+}
+
+/* The command's table knows what some action takes; here it is this one. */
+static int run(size_t i, const struct smg_args *a)
+{
+    const char *option = in_vain(a, actions[i].options);
+
+    if (option)
+        fprintf(stderr, "smartgen kernels: %s takes no --%.*s; `smartgen kernels --help` tells more\n", actions[i].name,
+                (int)strlen(option) - 2, option + 1);
+    else if (a->n_operands > actions[i].max_operands)
+        fprintf(stderr, "smartgen kernels: unexpected operand '%s'; `smartgen kernels --help` tells more\n",
+                a->operand[actions[i].max_operands]);
+    else
+        return actions[i].run(a);
+    return SMG_EXIT_USAGE;
 }
 
 int smg_cmd_kernels(const struct smg_args *a)
@@ -205,7 +244,7 @@ int smg_cmd_kernels(const struct smg_args *a)
     rest.n_operands--;
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++)
         if (!strcmp(a->operand[0], actions[i].name))
-            return actions[i].run(&rest);
+            return run(i, &rest);
     near = smg_nearest(a->operand[0], smg_kernels_actions());
     fprintf(stderr, "smartgen kernels: unknown action '%s'; %s%s%s\n", a->operand[0],
             near ? "did you mean '" : "`smartgen kernels --help` names them", near ? near : "", near ? "'?" : "");

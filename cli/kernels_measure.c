@@ -10,6 +10,7 @@
 #include "cli/kernels_measure.h"
 #include "cli/progress.h"
 #include "experiments/files.h"
+#include "kernels/smg_kernels.h"
 #include "traces/world.h"
 
 /* Residuals above this say more about the machine's other work than about its kernels. */
@@ -179,14 +180,27 @@ static int measure(const struct smg_args *a, const struct smg_world *w, struct s
     return status ? failed(status, &diag) : report(a, w, &plan, &m, dir);
 }
 
+/* Whether there is such a backend here, asked before anything is read or made. */
+static int try_backend(const struct smg_args *a)
+{
+    struct smg_kernels *k = NULL;
+    int code = smg_kernels_backend(a->backend ? a->backend : "cpu", &k);
+
+    smg_kernels_close(k);
+    return code;
+}
+
 int smg_kernels_measure(const struct smg_args *a)
 {
     struct smg_outdir dir = {.path = ""};
     struct smg_diag diag = {""};
     struct smg_scenario s;
     struct smg_world w;
-    int status = a->output ? smg_measure_claim(a->output, &diag) : SMG_OK, code;
+    int code = try_backend(a), status;
 
+    if (code)
+        return code;
+    status = a->output ? smg_measure_claim(a->output, &diag) : SMG_OK;
     if (status)
         return smg_cli_fail(status, &diag);
     code = smg_cli_scenario(a, "proactive.ranking=sequential", &s); /* no importance is made */

@@ -48,9 +48,13 @@ refused() {
     [ ! -s "$work/stdout" ] || fail "$what: prints on standard output" "$work/stdout"
     [ ! -e "$dir" ] || fail "$what: $dir is there"
 }
-refused "no word" "missing operand: 'measure" -- kernels
-refused "another word" "unknown word 'mesure'; did you mean 'measure'?" -- kernels mesure
-refused "unknown backend" "no kernel backend 'gpu'; there are reference, cpu" -- kernels measure --quick --backend gpu -o "$dir"
+refused "no action" "missing operand: 'ACTION" -- kernels
+refused "another action" "unknown action 'mesure'; did you mean 'measure'?" -- kernels mesure
+refused "unknown backend" "--backend: no kernel backend 'cpus'; there are reference, cpu" -- kernels measure --quick --backend cpus -o "$dir"
+says "unknown backend" "did you mean 'cpu'?"
+refused "an option of another action" "measure takes no --heads" -- kernels measure --quick --heads 4 -o "$dir"
+refused "a folder for another action" "quality takes no --output" -- kernels quality -o "$dir"
+refused "a scenario for another action" "unexpected operand '$small'" -- kernels list "$small"
 refused "unknown option" "did you mean '--backend'?" -- kernels measure --backed cpu -o "$dir"
 refused "no scenario" "$work/none.yaml" -- kernels measure "$work/none.yaml" --quick -o "$dir"
 refused "two scenarios" "unexpected operand" -- kernels measure "$small" "$small" --quick -o "$dir"
