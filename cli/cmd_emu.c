@@ -186,7 +186,8 @@ static struct unwritten *share_unwritten(int wanted)
 static int emulate(const struct smg_args *a, struct smg_world *w, int *status_out)
 {
     struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s};
-    struct smg_run run = {w, NULL, NULL, "emu", a->device ? a->device : "tcp", a->n_operands ? a->operand[0] : NULL};
+    const char *provider = a->device ? a->device : strcmp(config.fabric, "ofi") ? config.fabric : "tcp";
+    struct smg_run run = {w, NULL, NULL, "emu", provider, a->n_operands ? a->operand[0] : NULL};
     struct smg_records records;
     struct smg_run_stats stats;
     struct smg_diag diag = {""};

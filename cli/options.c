@@ -20,7 +20,9 @@ const struct smg_option smg_options[] = {
     {"engine", 0, "ENGINE", "simulation engine (default: the scenario's; figures: simgrid where it is built in)"},
     {"role", 0, "ROLE", "which instances run here (default all: every one on this host)"},
     {"fabric", 0, "FABRIC", "transfer fabric (default ofi)"},
-    {"device", 0, "NAME", "device or provider of the fabric (default of ofi: tcp)"},
+    {"device", 0, "NAME[,NAME]",
+     "device or provider of the fabric (default of ofi: tcp; of verbs: the first active one, also NAME:PORT:GID_INDEX); two: prefill "
+     "instances use the first, decode instances the second"},
     {"timeout", 0, "SECONDS", "give up when nothing happens for so long (default 30)"},
     {"jobs", 'j', "N", "points simulated at the same time (default 1)"},
     {"requests", 0, "N", "profile: calibration requests of each length group (default 4, at most 4096); --record: requests (default all)"},

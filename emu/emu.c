@@ -71,6 +71,18 @@ static int copy_records(const struct smg_records *from, struct smg_records *to)
     return status;
 }
 
+static int check_device(const char *both, struct smg_diag *diag)
+{
+    const char *second = both ? strchr(both, ',') : NULL;
+
+    if (!second ? !both || strlen(both) < SMG_DEVICE_BYTES
+                : second > both && second - both < SMG_DEVICE_BYTES && second[1] && strlen(second + 1) < SMG_DEVICE_BYTES &&
+                      !strchr(second + 1, ','))
+        return SMG_OK;
+    snprintf(diag->text, sizeof diag->text, "device '%.120s': expected NAME, or NAME,NAME for prefill and decode instances", both);
+    return SMG_ERR_INVALID;
+}
+
 static int check_world(const struct smg_world *w, struct smg_diag *diag)
 {
     const char *what = NULL;
@@ -116,9 +128,12 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     memset(records, 0, sizeof *records);
     memset(stats, 0, sizeof *stats);
     memset(&theirs, 0, sizeof theirs);
+    if (!status)
+        status = check_device(config->provider, diag);
     if (!status && !type) {
         snprintf(diag->text, sizeof diag->text, "this program has no fabric '%.60s'%s", config->fabric,
-                 smg_fabric_types[0] ? "" : ": it was built without libfabric (libfabric-dev)");
+                 strcmp(config->fabric, "verbs") ? smg_fabric_types[0] ? "" : ": it was built without libfabric (libfabric-dev)"
+                                                : ": it was built without libibverbs (libibverbs-dev)");
         status = SMG_ERR_UNSUPPORTED;
     }
     if (!status)

@@ -9,9 +9,13 @@
 #include "core/status.h"
 #include "core/world.h"
 
+enum { SMG_DEVICE_BYTES = 96 };
+
 struct smg_emu_config {
     const char *fabric;                            /* name of a fabric type, e.g. "ofi" */
-    const char *provider;                          /* device or provider, NULL: the fabric's default */
+    /* Device or provider, NULL: the fabric's default; "A,B": the router and prefill instances use A, decode instances B. Each name
+     * is shorter than SMG_DEVICE_BYTES. */
+    const char *provider;
     const struct smg_selection_type *selection;    /* must yield entries */
     /* Called in each process for its instance before and after the run; NULL: no observer. */
     int (*observe)(void *arg, uint16_t instance, struct smg_observer *out);

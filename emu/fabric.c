@@ -14,6 +14,9 @@ const struct smg_fabric_type *const smg_fabric_types[] = {
 #ifdef HAVE_LIBFABRIC
     &smg_fabric_ofi,
 #endif
+#ifdef HAVE_VERBS
+    &smg_fabric_verbs,
+#endif
     NULL,
 };
 
@@ -66,7 +69,6 @@ int smg_fabric_open(const struct smg_fabric_type *type, const struct smg_fabric_
 {
     struct smg_fabric_config c = *config;
     struct smg_fabric *f;
-    c.node = c.node ? c.node : "127.0.0.1";
     c.max_outstanding = c.max_outstanding ? c.max_outstanding : DEFAULT_MAX_OUTSTANDING;
     int status = smg_fabric_load(type, diag);
     if (!status) {
@@ -77,7 +79,9 @@ int smg_fabric_open(const struct smg_fabric_type *type, const struct smg_fabric_
     }
     f->type = type;
     f->self = c.self;
-    f->limits.max_outstanding = c.max_outstanding;
+    if (!f->limits.max_outstanding || f->limits.max_outstanding > c.max_outstanding) {
+        f->limits.max_outstanding = c.max_outstanding;
+    }
     atomic_init(&f->woken, 0);
     *out = f;
     return SMG_OK;

@@ -10,8 +10,9 @@
  *
  * Rules that hold for every backend:
  *  - One thread owns a fabric; only smg_fabric_wake() may be called from another. Never use a fabric across fork().
- *  - The target of WRITEs must keep calling smg_fabric_poll(): data lands only while it polls, and a landed WRITE makes no
- *    completion there. Who waits for memory to change polls with a short timeout (some 100 us): only completions end a wait.
+ *  - The target of WRITEs must keep calling smg_fabric_poll(): over ofi data lands only while it polls (over verbs it lands by
+ *    itself), and a landed WRITE makes no completion there. Who waits for memory to change polls with a short timeout (some
+ *    100 us): only completions end a wait.
  *  - A peer sends only after the receiver has posted a receive (keep receives posted ahead on CTL). An unmatched send stalls its
  *    queue pair until there is one, and waits turn into busy loops meanwhile.
  *  - After a receive that was too small for its message the queue pair must not be used any more.
@@ -40,9 +41,13 @@ struct smg_qp;          /* one queue pair; owned by its fabric */
 struct smg_mr;          /* registered memory; owned by the caller until smg_mr_close() */
 
 struct smg_fabric_config {
-    const char *provider;     /* backend's own name of a device or provider; NULL: its default ("tcp" for ofi) */
-    const char *node;         /* local address to listen on; NULL: 127.0.0.1 */
-    uint32_t max_outstanding; /* posts per queue pair and direction before SMG_ERR_CAPACITY; 0: 128 */
+    /* The backend's own name of a device or provider. ofi: a provider, NULL: "tcp". verbs: NAME[:PORT[:GID_INDEX]], NULL: the
+     * first device with an active port. */
+    const char *provider;
+    /* Local address to listen on. ofi, NULL: 127.0.0.1. verbs: the GID is the one of this address; NULL: the port's first IPv4.
+     */
+    const char *node;
+    uint32_t max_outstanding; /* posts per queue pair and direction before SMG_ERR_CAPACITY; 0: 128; a device may have less */
     uint16_t self;            /* this instance */
 };
 
@@ -51,7 +56,7 @@ struct smg_fabric_limits {
     uint32_t send_iov;        /* pieces of one send or of the local side of one write */
     uint32_t recv_iov;        /* pieces of one receive */
     uint32_t rma_iov;         /* remote pieces of one write the device could do; smg_fabric_write() uses one */
-    uint32_t max_outstanding; /* as configured */
+    uint32_t max_outstanding; /* as configured, or what the device has if that is less */
     size_t inject_bytes;      /* most bytes with SMG_POST_INJECT */
     size_t max_message_bytes;
     int waw_ordered;            /* a write never becomes visible before an earlier write of its queue pair */
@@ -87,7 +92,8 @@ struct smg_piece {
 
 enum smg_post_flag {
     SMG_POST_SIGNALED = 1u,  /* report a completion */
-    SMG_POST_DELIVERED = 2u, /* complete only when placed in the peer's memory; implies SIGNALED; a lost peer is an error */
+    SMG_POST_DELIVERED = 2u, /* complete only when placed in the peer's memory (verbs: acknowledged by the peer's adapter, so in
+                              * its domain of memory); implies SIGNALED; a lost peer is an error */
     SMG_POST_INJECT = 4u,    /* bytes are copied before the call returns (up to inject_bytes) */
     SMG_POST_MORE = 8u       /* another post on this queue pair follows at once: one doorbell for the chain */
 };

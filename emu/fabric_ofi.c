@@ -81,16 +81,16 @@ static struct fi_info *hints_create(const char *provider)
 
 static int find_provider(struct ofi_fabric *o, const struct smg_fabric_config *config, struct smg_diag *diag)
 {
-    const char *provider = config->provider ? config->provider : "tcp";
+    const char *provider = config->provider ? config->provider : "tcp", *node = config->node ? config->node : "127.0.0.1";
     struct fi_info *hints = hints_create(provider);
     if (!hints) {
         return smg_fabric_fail(diag, SMG_ERR_NOMEM, "libfabric: out of memory for fi_info");
     }
-    int ret = lib->getinfo(API_VERSION, config->node, "0", FI_SOURCE, hints, &o->info);
+    int ret = lib->getinfo(API_VERSION, node, "0", FI_SOURCE, hints, &o->info);
     lib->freeinfo(hints);
     if (ret) {
         return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED,
-                               "libfabric: fi_getinfo: no provider '%s' with message endpoints on %s: %s", provider, config->node,
+                               "libfabric: fi_getinfo: no provider '%s' with message endpoints on %s: %s", provider, node,
                                lib->strerror(-ret));
     }
     return SMG_OK;

@@ -61,7 +61,7 @@ struct smg_peer {
 /* Backends embed this as their first member. */
 struct smg_fabric {
     const struct smg_fabric_type *type;
-    struct smg_fabric_limits limits;   /* set by open */
+    struct smg_fabric_limits limits;   /* set by open; max_outstanding only where the device has less than was asked for */
     struct smg_fabric_address address; /* set by open */
     struct smg_peer *peers;            /* [n_peers], NULL before smg_fabric_connect() */
     size_t n_peers;
@@ -123,7 +123,8 @@ struct smg_fabric_type {
     const char *(*cause)(int cause);
 };
 
-extern const struct smg_fabric_type smg_fabric_ofi; /* in builds with libfabric */
+extern const struct smg_fabric_type smg_fabric_ofi;   /* in builds with libfabric */
+extern const struct smg_fabric_type smg_fabric_verbs; /* in builds with libibverbs */
 
 /* What a connection request says about its sender. */
 #define SMG_HELLO_BYTES 12

@@ -26,6 +26,7 @@ libsmgemu_la_SOURCES = \
 	emu/fabric_poll.c \
 	emu/fabric_port.h \
 	emu/fabric_post.c \
+	emu/fabric_verbs.c \
 	emu/harness.c \
 	emu/harness.h \
 	emu/layout.c \
@@ -41,4 +42,11 @@ libsmgemu_la_SOURCES = \
 	emu/process.h \
 	emu/process_events.c \
 	emu/process_execute.c \
-	emu/process_setup.c
+	emu/process_setup.c \
+	emu/verbs.h \
+	emu/verbs_connect.c \
+	emu/verbs_device.c \
+	emu/verbs_hello.c \
+	emu/verbs_hello.h \
+	emu/verbs_post.c \
+	emu/verbs_progress.c

@@ -89,13 +89,20 @@ int smg_prefill_fill(struct smg_process *p, uint32_t request, uint32_t layer)
 
 /* ---- WRITEs ---- */
 
+/* More than the device takes in one message goes in several, the last one with the flags. */
 static int post(struct smg_process *p, uint16_t peer, enum smg_queue queue, uint64_t from, uint64_t bytes, uint64_t to,
                 uint64_t context, unsigned flags)
 {
-    struct smg_piece piece = smg_process_piece(p, from, bytes);
+    struct smg_qp *qp = smg_fabric_qp(p->fabric, peer, queue);
+    uint64_t most = p->limits.max_message_bytes, part;
+    int status = SMG_OK;
 
-    return smg_fabric_write(smg_fabric_qp(p->fabric, peer, queue), &piece, 1, &p->peer[peer].memory, to, context, flags,
-                            &p->diag);
+    for (; !status && bytes > most; bytes -= part, from += part, to += part) {
+        struct smg_piece piece = smg_process_piece(p, from, part = most);
+        status = smg_fabric_write(qp, &piece, 1, &p->peer[peer].memory, to, 0, SMG_POST_MORE, &p->diag);
+    }
+    struct smg_piece piece = smg_process_piece(p, from, bytes);
+    return status ? status : smg_fabric_write(qp, &piece, 1, &p->peer[peer].memory, to, context, flags, &p->diag);
 }
 
 static enum smg_queue queue_of(const struct smg_op *op)

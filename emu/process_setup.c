@@ -1,6 +1,7 @@
 /* Bringing one emulated process up, and down again. */
 #include "emu/process.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,9 +94,23 @@ static int join_peers(struct smg_process *p)
     return status;
 }
 
+/* "A,B": the router and prefill instances use A, decode instances B. NULL: the fabric's default. */
+static const char *device_of(const struct smg_process *p, char room[SMG_DEVICE_BYTES])
+{
+    const char *both = p->config->provider, *second = both ? strchr(both, ',') : NULL;
+
+    if (!second)
+        return both;
+    if (smg_world_is_decode(p->world, p->self))
+        return second + 1;
+    snprintf(room, SMG_DEVICE_BYTES, "%.*s", (int)(second - both), both);
+    return room;
+}
+
 int smg_process_set_up(struct smg_process *p)
 {
-    struct smg_fabric_config fc = {p->config->provider, NULL, 16384, p->self};
+    char room[SMG_DEVICE_BYTES];
+    struct smg_fabric_config fc = {device_of(p, room), NULL, 16384, p->self};
     const struct smg_fabric_type *type = smg_fabric_find(p->config->fabric);
     struct smg_publication own;
     int status = set_up_tables(p);

@@ -52,6 +52,7 @@ SMG_UNIT_TESTS += tests/test_experiments_outdir
 SMG_UNIT_TESTS += tests/test_experiments_log
 SMG_UNIT_TESTS += tests/test_experiments_decisions
 SMG_UNIT_TESTS += tests/test_fabric
+SMG_UNIT_TESTS += tests/test_verbs_hello
 SMG_UNIT_TESTS += tests/test_ofi_library
 SMG_UNIT_TESTS += tests/test_emu_harness
 SMG_UNIT_TESTS += tests/test_emu_link
