@@ -9,6 +9,8 @@ SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium"
 SMG_BUILD_PACKAGES="gcc libc6-dev make autoconf automake libtool pkg-config libjansson-dev libyaml-dev libgsl-dev libsimgrid-dev
     libfabric-dev libibverbs-dev gnuplot-nox"
 SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium libopenblas-dev"
+SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium
+    qemu-system-x86 iproute2 xz-utils"
 
 smg_die() {
     echo "error: $*" >&2

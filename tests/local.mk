@@ -92,6 +92,7 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_traces.sh \
 	tests/gpu_check_build.sh \
 	tests/nvcc_gates.sh
+	tests/vm_fabric.sh
 
 # Timing programs tests/bench_NAME.c, built and run by make bench only.
 SMG_BENCHES =
@@ -175,3 +176,4 @@ valgrind: smartgen $(SMG_UNIT_TESTS) $(SMG_FUZZ_TARGETS)
 
 # Scripts run the program and read the core archive.
 $(SMG_SCRIPT_TESTS:.sh=.log): smartgen libsmgcore.la
+tests/vm_fabric.log: tests/test_fabric$(EXEEXT)
