@@ -26,6 +26,9 @@ struct smg_args {
     int quick;
     uint32_t requests, steps;    /* 0: the command's default */
     const char *backend, *heads, *kv_heads, *head_dim, *tokens, *seed; /* kernels: as given, NULL: the command's default */
+    const char *block, *batch, *queues, *entries; /* lists of emu bench, NULL: its default; and its numbers, 0 likewise */
+    uint32_t entry_bytes, depth, samples;
+    double seconds;
     const char *const *operand;
     size_t n_operands;
 };
@@ -110,6 +113,7 @@ void smg_cli_synthetic(const struct smg_world *w, int tensors, const char *inden
 int smg_cmd_plan(const struct smg_args *a);
 int smg_cmd_sim(const struct smg_args *a);
 int smg_cmd_emu(const struct smg_args *a);
+int smg_emu_bench(const struct smg_args *a);
 int smg_cmd_replay(const struct smg_args *a);
 int smg_cmd_summarize(const struct smg_args *a);
 int smg_cmd_figures(const struct smg_args *a);

@@ -260,6 +260,12 @@ int smg_cmd_emu(const struct smg_args *a)
     double bytes;
     int code, status = SMG_OK;
 
+    if (a->n_operands && !strcmp(a->operand[0], "bench"))
+        return smg_emu_bench(a);
+    if (a->json || a->block || a->batch || a->queues || a->entries || a->entry_bytes || a->depth || a->samples || a->seconds > 0) {
+        fprintf(stderr, "smartgen emu: --json and the options of the bench are for smartgen emu bench\n");
+        return SMG_EXIT_USAGE;
+    }
     if (a->role && strcmp(a->role, "all")) {
         fprintf(stderr, "smartgen emu: role '%s' is not available yet; --role all runs every instance on this host\n", a->role);
         return SMG_EXIT_USAGE;

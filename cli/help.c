@@ -17,6 +17,7 @@ static const struct {
     {"sim", "sim night.yaml --engine native --timeline -o out/night", "a file, without SimGrid, with a trace for Perfetto"},
     {"emu", "emu experiments/emu-small.yaml -o out/emu", "real bytes between processes on this host, each one verified"},
     {"emu", "emu experiments/emu-small.yaml --set emu.mutant=flip-byte", "one wrong byte on purpose: must fail"},
+    {"emu", "emu bench --fabric verbs --device mlx5_0,mlx5_1", "what the fabric and the engine's paths do between two RDMA devices"},
     {"replay", "replay out/smartgen", "the recorded events lead to the recorded actions again"},
     {"summarize", "summarize out/full out/smartgen", "two runs, line by line"},
     {"figures", "figures -j 4 -o out", "everything, four points at a time"},

@@ -17,6 +17,7 @@ smartgen_SOURCES = \
 	cli/cmd_sim.c \
 	cli/completion.c \
 	cli/completion_zsh.c \
+	cli/emu_bench.c \
 	cli/help.c \
 	cli/interrupt.c \
 	cli/interrupt.h \

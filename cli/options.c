@@ -21,11 +21,13 @@ const struct smg_option smg_options[] = {
     {"role", 0, "ROLE", "which instances run here (default all: every one on this host)"},
     {"fabric", 0, "FABRIC", "transfer fabric (default ofi)"},
     {"device", 0, "NAME[,NAME]",
-     "device or provider of the fabric (default of ofi: tcp; of verbs: the first active one, also NAME:PORT:GID_INDEX); two: prefill "
+     "device or provider of the fabric (default of ofi: tcp; of verbs: the first active one, also NAME:PORT:GID_INDEX); two: "
+     "prefill "
      "instances use the first, decode instances the second"},
     {"timeout", 0, "SECONDS", "give up when nothing happens for so long (default 30)"},
     {"jobs", 'j', "N", "points simulated at the same time (default 1)"},
-    {"requests", 0, "N", "profile: calibration requests of each length group (default 4, at most 4096); --record: requests (default all)"},
+    {"requests", 0, "N",
+     "profile: calibration requests of each length group (default 4, at most 4096); --record: requests (default all)"},
     {"steps", 0, "N", "profile: decode steps of each (default 24); --record: the longest output"},
     {"backend", 0, "BACKEND", "what kernels run on (default cpu)"},
     {"quick", 0, NULL, "kernels measure: small sizes and few repetitions, for rough values"},
@@ -34,6 +36,15 @@ const struct smg_option smg_options[] = {
     {"head-dim", 0, "N", "kernels quality: elements of a head (default 128)"},
     {"tokens", 0, "N", "kernels quality: tokens of a prompt (default 2048)"},
     {"seed", 0, "N", "kernels quality: seed of the synthetic tensors and of the training (default 1)"},
+    {"", 0, NULL, "Only with bench"},
+    {"block", 0, "BYTES,...", "sizes of WRITEs (default 4K,64K,1M)"},
+    {"batch", 0, "N,...", "WRITEs of one chain (default 1,8)"},
+    {"queues", 0, "N,...", "queue pairs, 1 to 3 (default 1,3)"},
+    {"entries", 0, "N,...", "entries of an on-demand request (default 1,16,128,1024)"},
+    {"entry-bytes", 0, "N", "size of an entry (default 512)"},
+    {"depth", 0, "N", "WRITEs in flight on each queue pair (default 16)"},
+    {"samples", 0, "N", "measurements of each percentile (default 500)"},
+    {"seconds", 0, "SECONDS", "length of each stream (default 0.5)"},
     {"", 0, NULL, "Instead of making an importance file"},
     {"record", 0, "FILE", "write the selections themselves, for selection.file"},
     {"merge", 0, NULL, "two importance files into one, -o FILE"},
@@ -145,6 +156,11 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
     } else if (!strcmp(o->name, "requests") || !strcmp(o->name, "steps")) {
         status = number(c, o, value, 1, 1, 100000, &x);
         *(o->name[0] == 'r' ? &a->requests : &a->steps) = status ? 0 : (uint32_t)x;
+    } else if (!strcmp(o->name, "entry-bytes") || !strcmp(o->name, "depth") || !strcmp(o->name, "samples")) {
+        status = number(c, o, value, 1, 1, o->name[0] == 'd' ? 1024 : 65536, &x);
+        *(o->name[0] == 'e' ? &a->entry_bytes : o->name[0] == 'd' ? &a->depth : &a->samples) = status ? 0 : (uint32_t)x;
+    } else if (!strcmp(o->name, "seconds")) {
+        status = number(c, o, value, 0, 0.001, 600, &a->seconds);
     } else if (!strcmp(o->name, "timeout")) {
         status = number(c, o, value, 0, 0.1, 86400, &a->timeout_s);
     } else {
@@ -152,15 +168,19 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
             const char *name;
             const char **text;
             int *flag;
-        } plain[] = {{"output", &a->output, NULL}, {"engine", &a->engine, NULL}, {"role", &a->role, NULL},
-                     {"fabric", &a->fabric, NULL}, {"device", &a->device, NULL}, {"timeline", NULL, &a->timeline},
-                     {"record", &a->record, NULL}, {"merge", NULL, &a->merge},   {"inspect", NULL, &a->inspect},
-                     {"quick", NULL, &a->quick},
-                     {"check", NULL, &a->check},   {"heatmap", NULL, &a->heatmap},
-                     {"json", NULL, &a->json},     {"quiet", NULL, &a->quiet},   {"progress", NULL, &a->progress},
-                     {"backend", &a->backend, NULL}, {"heads", &a->heads, NULL}, {"kv-heads", &a->kv_heads, NULL},
-                     {"head-dim", &a->head_dim, NULL}, {"tokens", &a->tokens, NULL}, {"seed", &a->seed, NULL},
-                     {"help", NULL, help}};
+        } plain[] = {{"output", &a->output, NULL},     {"engine", &a->engine, NULL},
+                     {"role", &a->role, NULL},         {"fabric", &a->fabric, NULL},
+                     {"device", &a->device, NULL},     {"timeline", NULL, &a->timeline},
+                     {"record", &a->record, NULL},     {"merge", NULL, &a->merge},
+                     {"inspect", NULL, &a->inspect},   {"quick", NULL, &a->quick},
+                     {"check", NULL, &a->check},       {"heatmap", NULL, &a->heatmap},
+                     {"block", &a->block, NULL},       {"batch", &a->batch, NULL},
+                     {"queues", &a->queues, NULL},     {"entries", &a->entries, NULL},
+                     {"json", NULL, &a->json},         {"quiet", NULL, &a->quiet},
+                     {"progress", NULL, &a->progress}, {"backend", &a->backend, NULL},
+                     {"heads", &a->heads, NULL},       {"kv-heads", &a->kv_heads, NULL},
+                     {"head-dim", &a->head_dim, NULL}, {"tokens", &a->tokens, NULL},
+                     {"seed", &a->seed, NULL},         {"help", NULL, help}};
         for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
             if (strcmp(o->name, plain[i].name))
                 continue;

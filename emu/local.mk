@@ -7,6 +7,11 @@ libsmgemu_la_LIBADD = $(VERBS_LIBS)
 libsmgemu_la_SOURCES = \
 	emu/arena.c \
 	emu/arena.h \
+	emu/bench.c \
+	emu/bench.h \
+	emu/bench_priv.h \
+	emu/bench_trip.c \
+	emu/bench_write.c \
 	emu/compute.c \
 	emu/compute.h \
 	emu/compute_attend.c \

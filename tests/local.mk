@@ -78,6 +78,7 @@ SMG_SCRIPT_TESTS = \
 	tests/cuda_mutants.sh \
 	tests/cuda_runner.sh \
 	tests/e2e_attention.sh \
+	tests/e2e_bench.sh \
 	tests/e2e_comfort.sh \
 	tests/e2e_decisions.sh \
 	tests/e2e_emu.sh \
@@ -91,7 +92,7 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_sim.sh \
 	tests/e2e_traces.sh \
 	tests/gpu_check_build.sh \
-	tests/nvcc_gates.sh
+	tests/nvcc_gates.sh \
 	tests/vm_fabric.sh
 
 # Timing programs tests/bench_NAME.c, built and run by make bench only.

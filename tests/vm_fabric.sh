@@ -48,6 +48,13 @@ done
 smartgen emu /src/tests/e2e/small.yaml --fabric verbs --device rxa,rxb --set emu.mutant=flip-byte --timeout 120 --quiet >out 2>&1
 [ $? -eq 1 ] && grep -q "request 0" out || fail "a byte that is altered is not found" out
 echo "ok   an altered byte is found"
+
+smartgen emu bench --fabric verbs --device rxa,rxb --block 4K,64K,8M --batch 1,4 --queues 1,3 --entries 1,100 --samples 20 --seconds 0.05 \
+    --timeout 120 >out 2>&1 || fail "the bench over verbs" out
+echo "ok   smartgen emu bench over verbs, bytes compared"
+smartgen emu bench --fabric verbs --device rxa,rxb --block 9M --samples 20 --seconds 0.05 >out 2>&1
+[ $? -eq 2 ] && grep -q "takes 8388608 in one message" out || fail "a block beyond the message limit" out
+echo "ok   a block beyond the device's message limit is refused"
 X
 rc=0
 SMG_VM_LIMIT=${SMG_VM_LIMIT:-280} "$top_srcdir/scripts/rdma-vm.sh" -p "$SMARTGEN" -p "$top_builddir/tests/test_fabric" \
@@ -57,5 +64,5 @@ SMG_VM_LIMIT=${SMG_VM_LIMIT:-280} "$top_srcdir/scripts/rdma-vm.sh" -p "$SMARTGEN
 cat "$work/log"
 checks=$(grep -c '^ok ' "$work/log") || true
 [ $rc -eq 0 ] || fail "the virtual machine ended with status $rc"
-[ "$checks" -ge 6 ] || fail "$checks checks, expected 6"
+[ "$checks" -eq 8 ] || fail "$checks checks, expected 8"
 finish

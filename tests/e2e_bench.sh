@@ -1,0 +1,49 @@
+#!/bin/bash
+# smartgen emu bench: every point of the lists is measured, as a table and as JSON; wrong lists and options that do not apply are refused.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+refused() {
+    local what=$1 text=$2
+    shift 2
+    must "$what" 2 emu "$@"
+    one_line "$what"
+    says "$what" "$text"
+    ok "$what is refused: $(cat "$work/stderr")"
+}
+
+refused "a list with a gap" "--block: expected" bench --block 4K,,8K
+refused "a size of nothing" "--block: expected" bench --block 4
+refused "a list of words" "--batch: expected" bench --batch many
+refused "a fourth queue pair" "--queues: expected" bench --queues 4
+refused "a scenario's key" "--set" bench --set scheme=full
+refused "a bench option without bench" "smartgen emu bench" "$top_srcdir/tests/e2e/small.yaml" --depth 4
+refused "three devices" "expected NAME, or NAME,NAME" bench --device a,b,c
+if has verbs; then
+    if ! has rdma; then
+        refused "verbs without a device" "no RDMA device here" bench --fabric verbs
+    fi
+else
+    skip_part "this program is built without libibverbs"
+fi
+
+if ! has_emu; then
+    skip_part "no libfabric with tcp: nothing is measured"
+    finish
+    exit 0
+fi
+
+short="--block 4K,100000 --batch 1,4 --queues 1,3 --entries 1,50 --samples 20 --seconds 0.02"
+must "a table" 0 emu bench $short
+# 8 points of WRITEs, 2 with masks, 2 of round trips.
+lines=$(grep -cE '^ +[0-9]+ ' "$work/stdout")
+[ "$lines" -eq 12 ] || fail "a table: $lines lines of numbers, expected 12" "$work/stdout"
+ok "a table of 12 points"
+
+must "JSON" 0 emu bench $short --json
+for field in bytes_per_s:8 post:8 wire:8 completion:8 masked_s:2 reply_bytes:2 p99_us:26; do
+    n=$(grep -c "\"${field%:*}\":" "$work/stdout") || true
+    [ "$n" -eq "${field#*:}" ] || fail "JSON: '${field%:*}' $n times, expected ${field#*:}" "$work/stdout"
+done
+! grep -qE '"(bytes_per_s|messages_per_s|masked_s|alone_s)": (-|0(\.0*)?,?$)' "$work/stdout" || fail "JSON: a rate that is none" "$work/stdout"
+ok "JSON with the same points"
+finish
