@@ -245,7 +245,7 @@ static int check(const struct smg_bench_config *c, struct smg_diag *diag)
 {
     const char *second = c->device ? strchr(c->device, ',') : NULL;
     if (!smg_fabric_find(c->fabric)) {
-        return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED, "this program has no fabric '%.60s'", c->fabric);
+        return smg_fabric_unknown(c->fabric, diag);
     }
     if (c->device && (strlen(c->device) > 120 || (second && (second == c->device || !second[1] || strchr(second + 1, ','))))) {
         return smg_fabric_fail(diag, SMG_ERR_INVALID, "device '%.120s': expected NAME, or NAME,NAME for the two sides",

@@ -130,12 +130,8 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     memset(&theirs, 0, sizeof theirs);
     if (!status)
         status = check_device(config->provider, diag);
-    if (!status && !type) {
-        snprintf(diag->text, sizeof diag->text, "this program has no fabric '%.60s'%s", config->fabric,
-                 strcmp(config->fabric, "verbs") ? smg_fabric_types[0] ? "" : ": it was built without libfabric (libfabric-dev)"
-                                                : ": it was built without libibverbs (libibverbs-dev)");
-        status = SMG_ERR_UNSUPPORTED;
-    }
+    if (!status && !type)
+        status = smg_fabric_unknown(config->fabric, diag);
     if (!status)
         status = smg_fabric_load(type, diag); /* before the fork, so that it is loaded once */
     if (!status)

@@ -30,6 +30,14 @@ const struct smg_fabric_type *smg_fabric_find(const char *name)
     return NULL;
 }
 
+int smg_fabric_unknown(const char *name, struct smg_diag *diag)
+{
+    const char *why = !strcmp(name, "ofi")     ? ": it was built without libfabric (libfabric-dev)"
+                      : !strcmp(name, "verbs") ? ": it was built without libibverbs (libibverbs-dev)"
+                                               : "";
+    return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED, "this program has no fabric '%.60s'%s", name, why);
+}
+
 const char *smg_fabric_type_name(const struct smg_fabric_type *type)
 {
     return type->name;

@@ -120,6 +120,8 @@ struct smg_completion {
 extern const struct smg_fabric_type *const smg_fabric_types[];
 /* NULL: not built in. */
 const struct smg_fabric_type *smg_fabric_find(const char *name);
+/* Says that there is no such backend, and what it was built without; returns SMG_ERR_UNSUPPORTED. */
+int smg_fabric_unknown(const char *name, struct smg_diag *diag);
 const char *smg_fabric_type_name(const struct smg_fabric_type *type);
 const char *smg_fabric_type_doc(const struct smg_fabric_type *type);
 

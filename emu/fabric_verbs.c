@@ -1,6 +1,8 @@
 /* Fabric over libibverbs: opening and closing, memory, queue pairs. emu/verbs.h says which file does what. */
 #include "config.h"
 
+#include "emu/fabric_port.h"
+
 #ifdef HAVE_VERBS
 
 #include "emu/verbs.h"

@@ -8,6 +8,8 @@
  * so nobody sends before the other can receive. Afterwards nothing comes over the connection but its end. */
 #include "config.h"
 
+#include "emu/fabric_port.h"
+
 #ifdef HAVE_VERBS
 
 #include "emu/verbs.h"

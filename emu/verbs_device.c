@@ -1,6 +1,8 @@
 /* Which device, port and address: what the user named, or the first that works. */
 #include "config.h"
 
+#include "emu/fabric_port.h"
+
 #ifdef HAVE_VERBS
 
 #include "emu/verbs.h"

@@ -1,6 +1,8 @@
 /* Posts. Those with SMG_POST_MORE wait for the one that ends their chain: the device hears of all of them with one doorbell. */
 #include "config.h"
 
+#include "emu/fabric_port.h"
+
 #ifdef HAVE_VERBS
 
 #include "emu/verbs.h"

@@ -1,6 +1,8 @@
 /* Completions and events: collecting them, and sleeping until there are some. */
 #include "config.h"
 
+#include "emu/fabric_port.h"
+
 #ifdef HAVE_VERBS
 
 #include "emu/verbs.h"

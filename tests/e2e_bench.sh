@@ -17,7 +17,6 @@ refused "a list of words" "--batch: expected" bench --batch many
 refused "a fourth queue pair" "--queues: expected" bench --queues 4
 refused "a scenario's key" "--set" bench --set scheme=full
 refused "a bench option without bench" "smartgen emu bench" "$top_srcdir/tests/e2e/small.yaml" --depth 4
-refused "three devices" "expected NAME, or NAME,NAME" bench --device a,b,c
 if has verbs; then
     if ! has rdma; then
         refused "verbs without a device" "no RDMA device here" bench --fabric verbs
@@ -32,6 +31,7 @@ if ! has_emu; then
     exit 0
 fi
 
+refused "three devices" "expected NAME, or NAME,NAME" bench --device a,b,c
 short="--block 4K,100000 --batch 1,4 --queues 1,3 --entries 1,50 --samples 20 --seconds 0.02"
 must "a table" 0 emu bench $short
 # 8 points of WRITEs, 2 with masks, 2 of round trips.
