@@ -2,6 +2,8 @@
 #ifndef SMG_KERNELS_ANYWHERE_H
 #define SMG_KERNELS_ANYWHERE_H
 
+#include <stdint.h>
+
 #ifdef __CUDACC__
 #define SMG_ANYWHERE static __host__ __device__ __forceinline__
 #else
