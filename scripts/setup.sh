@@ -5,12 +5,7 @@ SMG_JOBS=$(nproc 2>/dev/null || echo 2)
 
 SMG_BUILD_PACKAGES="gcc g++ libc6-dev make autoconf automake libtool pkg-config libjansson-dev libyaml-dev libgsl-dev
     libsimgrid-dev libfabric-dev libibverbs-dev gnuplot-nox"
-SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium"
-SMG_BUILD_PACKAGES="gcc libc6-dev make autoconf automake libtool pkg-config libjansson-dev libyaml-dev libgsl-dev libsimgrid-dev
-    libfabric-dev libibverbs-dev gnuplot-nox"
-SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium libopenblas-dev"
-SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium
-    qemu-system-x86 iproute2 xz-utils"
+SMG_TEST_PACKAGES="clang libclang-rt-dev libcmocka-dev valgrind chromium libopenblas-dev qemu-system-x86 iproute2 xz-utils"
 
 smg_die() {
     echo "error: $*" >&2
