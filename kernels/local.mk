@@ -154,7 +154,7 @@ SMG_SELFTEST_CUDA = kernels/runner/selftest/selftest.cu kernels/runner/selftest/
 SMG_SELFTEST_C = kernels/runner/selftest/selftest.c kernels/runner/selftest/api.c
 EXTRA_DIST += $(SMG_CUDA_SOURCES) $(SMG_CUDA_INCLUDES) $(SMG_RUNNER_SOURCES) $(SMG_RUNNER_INCLUDES) $(SMG_SELFTEST_CUDA) \
 	$(SMG_SELFTEST_C) kernels/runner/selftest/selftest.h kernels/runner/sanitize.sh kernels/runner/sanitize.mk \
-	kernels/runner/mutants.txt kernels/runner/mutants.digest \
+	kernels/runner/mutants.txt kernels/runner/mutants.digest kernels/runner/harness/cmocka.h kernels/bench_nth_element.cpp \
 	kernels/runner/selftest/spill.cu kernels/resources.txt
 
 SUFFIXES = .cu .cpu.$(OBJEXT) .lo

@@ -95,6 +95,9 @@ SMG_SCRIPT_TESTS = \
 	tests/nvcc_gates.sh \
 	tests/vm_fabric.sh
 
+# Only for the CPU runner: kernels/runner/sanitize.sh builds it.
+EXTRA_DIST += tests/test_kernels_cuda.c
+
 # Timing programs tests/bench_NAME.c, built and run by make bench only.
 SMG_BENCHES =
 SMG_BENCHES += tests/bench_fabric
@@ -103,7 +106,6 @@ SMG_BENCHES += tests/bench_kernels_split
 SMG_BENCHES += tests/bench_kernels_topk
 
 # std::nth_element beside topk. Without a C++ compiler the object is empty, and the bench says so.
-EXTRA_DIST += kernels/bench_nth_element.cpp
 CLEANFILES += kernels/bench_nth_element.o
 tests_bench_kernels_topk_LDADD = kernels/bench_nth_element.o $(LDADD)
 kernels/bench_nth_element.o: kernels/bench_nth_element.cpp

@@ -142,7 +142,6 @@ static void test_refusals(void **state)
         {{"prefill.chunk_tokens=512"},
          "key 'prefill.chunk_tokens': 'chunked prefill' is not available yet; use 0, the whole prompt",
          SMG_ERR_UNSUPPORTED},
-        {{"emu.compute=kernels"}, "key 'emu.compute': 'kernels' is not available yet; use paced", SMG_ERR_UNSUPPORTED},
         {{"emu.token=text"}, "key 'emu.token': 'text' is not available yet; use none", SMG_ERR_UNSUPPORTED},
         {{"proactive.importance=x.kvit"},
          "key 'proactive.importance': x.kvit: cannot open: No such file or directory",
