@@ -55,7 +55,7 @@ typedef int (*run_fn)(struct smg_kernels *k, const void *arg);
  * nothing. */
 static double time_once(struct smg_kernels *k, void *scrub, size_t scrub_bytes, int byte, run_fn run, const void *arg)
 {
-    cudaEvent_t from, to;
+    cudaEvent_t from = NULL, to = NULL;
     double seconds;
     float ms = 0;
     int status;

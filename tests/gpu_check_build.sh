@@ -1,6 +1,6 @@
 #!/bin/bash
-# kernels/gpu_check.sh --build-only builds what a GPU will run; the timing program's cases are accepted by the kernels; without a GPU
-# the script says so.
+# kernels/gpu_check.sh --build-only builds what a GPU will run; the timing program's cases are accepted by the kernels; without a
+# GPU the script says so.
 set -euo pipefail
 
 top_srcdir=${top_srcdir:-$(cd "$(dirname "$0")/.." && pwd)}
@@ -8,8 +8,13 @@ if [ -z "${NVCC:-}" ] && ! PATH=${CUDA_HOME:+$CUDA_HOME/bin:}$PATH:/usr/local/cu
     echo "skip: no nvcc"
     exit 77
 fi
-# Nothing that a compiler's wrapper or another sanitizer of this build needs.
+if [ -n "${SMG_SAN_CFLAGS:-}" ]; then
+    echo "skip: it builds by itself, without sanitizers: once is enough"
+    exit 77
+fi
 unset CC
+# What runs here is only looked at: compiled fast.
+export SMG_GPU_CFLAGS="-O0 -g0"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
