@@ -130,10 +130,12 @@ static void test_cut_of_runs(void **state)
         memcpy(s.length, length, sizeof length);
         FOR_EACH_BACKEND(f)
         {
-            attend(f, &s, &whole, 0, one.out, one.lse);
-            for (uint32_t i = 0; i < 9; i++) {
+            for (uint32_t i = 0; i < 12; i++) {
                 struct cut cut = random_cut(&seed, 2 + i % 3, s.most);
-                attend(f, &s, &cut, 0, got.out, got.lse);
+                uint32_t splits = i < 6 ? 0 : 3;
+                if (i % 6 == 0)
+                    attend(f, &s, &whole, splits, one.out, one.lse);
+                attend(f, &s, &cut, splits, got.out, got.lse);
                 same(f, &s, &got, &one);
             }
         }
@@ -161,10 +163,12 @@ static void test_other_rows(void **state)
     got = result_of(&alone);
     FOR_EACH_BACKEND(f)
     {
-        attend(f, &s, &whole, 0, all.out, all.lse);
-        attend(f, &alone, &whole, 0, got.out, got.lse);
-        kf_same(f, got.out, all.out + 2 * s.group * s.d, s.group * s.d * sizeof(float));
-        kf_same(f, got.lse, all.lse + 2 * s.group, s.group * sizeof(float));
+        for (uint32_t splits = 0; splits < 4; splits++) {
+            attend(f, &s, &whole, splits, all.out, all.lse);
+            attend(f, &alone, &whole, splits, got.out, got.lse);
+            kf_same(f, got.out, all.out + 2 * s.group * s.d, s.group * s.d * sizeof(float));
+            kf_same(f, got.lse, all.lse + 2 * s.group, s.group * sizeof(float));
+        }
     }
     drop_result(&got);
     drop_result(&all);
