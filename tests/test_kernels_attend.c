@@ -59,7 +59,7 @@ static void test_splits(void **state)
         check_dense(SMG_BF16, 2, 32, 64 * 6 - 5, splits[i]);
 }
 
-/* Property (g): all entries selected, as many as take every path of the merge: 64 parts of three tiles. */
+/* Property (g): all entries selected, so many that parts have three tiles: 44 parts. */
 static void test_full_selection(void **state)
 {
     (void)state;
