@@ -33,7 +33,7 @@ enum { SMG_ATTENTION_RUNS = 4, SMG_ATTENTION_ENTRIES = 0x7fffff00 };
  * - A score of -inf weighs nothing; where all scores of a query head are -inf, it is as if there were no entry.
  * - A score of +inf or NaN (a product beyond fp32 is infinite) makes out and lse of its query head NaN, of no other.
  * - An element of V that is infinite or NaN makes its channel of out infinite or NaN, whatever the weight of the entry.
- * - A weight below 2^-126 of the largest may count as 0. Sums of p v stay in fp32: elements of V beyond 3e38 / entries may
+ * - A weight below e^-87 of the largest may count as 0. Sums of p v stay in fp32: elements of V beyond 3e38 / entries may
  *   overflow. */
 struct smg_attention_args {
     uint32_t requests, q_heads, kv_heads, head_dim; /* head_dim at most 256; fastest in multiples of 8 */
