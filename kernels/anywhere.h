@@ -1,4 +1,4 @@
-/* Private to kernels/: SMG_ANYWHERE begins a function that C and .cu sources share. */
+/* Private to kernels/: SMG_ANYWHERE begins a function that C and .cu sources share. And the least of two, for both. */
 #ifndef SMG_KERNELS_ANYWHERE_H
 #define SMG_KERNELS_ANYWHERE_H
 
@@ -9,5 +9,10 @@
 #else
 #define SMG_ANYWHERE static inline __attribute__((unused))
 #endif
+
+SMG_ANYWHERE uint32_t smg_least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
 
 #endif

@@ -114,11 +114,6 @@ static void select_row(const struct topk *t, char *scratch, const float *score, 
         order_by_score(*id, key, take, min, max, (uint64_t *)(void *)(scratch + t->room.sort));
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 static void topk_rows(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
 {
     const struct topk *t = arg;
@@ -126,8 +121,8 @@ static void topk_rows(void *arg, uint64_t lo, uint64_t hi, uint32_t worker)
 
     for (uint64_t row = lo; row < hi; row++) {
         const uint64_t group = row / a->row_group;
-        const uint32_t n = a->n_of_row ? least(a->n_of_row[group], a->n) : a->n;
-        const uint32_t take = least(a->k_of_row ? least(a->k_of_row[group], a->k) : a->k, n);
+        const uint32_t n = a->n_of_row ? smg_least(a->n_of_row[group], a->n) : a->n;
+        const uint32_t take = smg_least(a->k_of_row ? smg_least(a->k_of_row[group], a->k) : a->k, n);
         if (take) {
             int32_t *id;
             select_row(t, t->scratch + worker * t->room.all, a->score + row * a->n, n, take, &id);

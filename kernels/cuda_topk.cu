@@ -10,11 +10,6 @@ enum {
     SORTERS = 256
 };
 
-static __device__ __forceinline__ uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Order as an unsigned number: radix wants bits. */
 static __device__ __forceinline__ uint32_t key_of(float score)
 {
@@ -89,19 +84,19 @@ static __global__ void select_rows(struct smg_topk_args a, uint64_t *pair)
     unsigned turn = 0;
 
     for (uint32_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
-        const uint32_t group = row / a.row_group, n = a.n_of_row ? least(a.n_of_row[group], a.n) : a.n;
-        const uint32_t take = least(a.k_of_row ? least(a.k_of_row[group], a.k) : a.k, n);
+        const uint32_t group = row / a.row_group, n = a.n_of_row ? smg_least(a.n_of_row[group], a.n) : a.n;
+        const uint32_t take = smg_least(a.k_of_row ? smg_least(a.k_of_row[group], a.k) : a.k, n);
         const float *const score = a.score + (uint64_t)row * a.n;               /* [row][0] */
         const uint64_t out = (uint64_t)row * a.k;                               /* [row][0] */
         uint32_t ties = 0, above = 0, equal = 0;                                /* above, equal: seen so far */
         const uint32_t bound = take ? find_bound(s, score, n, take, &ties) : 0; /* the same for the block */
-        for (uint64_t tile = 0; tile < n && above + least(equal, ties) < take; tile += blockDim.x, turn ^= 1) {
+        for (uint64_t tile = 0; tile < n && above + smg_least(equal, ties) < take; tile += blockDim.x, turn ^= 1) {
             const uint64_t i = tile + threadIdx.x;
             const uint32_t key = i < n ? key_of(score[i]) : 0;
             const bool is_above = i < n && key > bound, is_equal = i < n && key == bound;
             const struct smg_places p = smg_block_places(is_above, is_equal, turn);
             if (is_above || (is_equal && equal + p.b < ties)) {
-                const uint64_t to = out + above + p.a + least(equal + p.b, ties);
+                const uint64_t to = out + above + p.a + smg_least(equal + p.b, ties);
                 if (pair)
                     pair[to] = (uint64_t)~key << 32 | i;
                 else

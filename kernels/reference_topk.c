@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/anywhere.h"
 #include "kernels/backend.h"
 
 struct candidate {
@@ -25,11 +26,6 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 int smg_reference_topk(struct smg_kernels *k, const struct smg_topk_args *a, struct smg_stream *stream)
 {
     void *scratch = NULL;
@@ -39,8 +35,8 @@ int smg_reference_topk(struct smg_kernels *k, const struct smg_topk_args *a, str
     if (status)
         return status;
     for (uint32_t row = 0; row < a->rows; row++) {
-        const uint32_t group = row / a->row_group, n = a->n_of_row ? least(a->n_of_row[group], a->n) : a->n,
-                       take = least(a->k_of_row ? least(a->k_of_row[group], a->k) : a->k, n);
+        const uint32_t group = row / a->row_group, n = a->n_of_row ? smg_least(a->n_of_row[group], a->n) : a->n,
+                       take = smg_least(a->k_of_row ? smg_least(a->k_of_row[group], a->k) : a->k, n);
         struct candidate *c = scratch;
         for (uint32_t j = 0; j < n; j++) {
             float score = a->score[(uint64_t)row * a->n + j]; /* score[row][j] */
