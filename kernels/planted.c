@@ -163,8 +163,8 @@ static uint64_t direction(const struct smg_planted *p, uint32_t layer, uint32_t 
     return hash_of(p, FOR_DIRECTION, layer, kv_head, topic, 0);
 }
 
-/* Adds the rotated pairs at a position. They lie evenly in the half of the spectrum that turns once in about 800 to 300000
- * tokens (theta 1e6), and hold the same phase in keys and queries. */
+/* Adds the rotated pairs at a position. They lie evenly in the slower half of the spectrum (three of 64, theta 1e6: a turn in
+ * about 700, 6000 and 70000 tokens), with the same phase in keys and queries. */
 static void add_rotated(const struct smg_planted *p, uint32_t layer, uint32_t kv_head, uint32_t position, float radius, float *x)
 {
     uint32_t half = p->head_dim / 2;

@@ -1,8 +1,9 @@
 /* Arguments of the selectors: InfiniGen, HATA, Quest, exact top-k. Part of smg_kernels.h, which states the conventions.
  *
- * What they share: scores are fp32; the order of entries is (score descending, index ascending), so a top-k is unique; NaN counts
- * as -inf, -0 as 0. The entry of the current step is never a candidate. Sources: InfiniGen (OSDI'24, snu-comparch/InfiniGen),
- * HATA (ACL Findings 2025, gpzlx1/HATA), Quest (ICML'24, mit-han-lab/Quest); formulas in docs/kernels.md. */
+ * What they share: widths (head_dim, d') are at most 1024; tokens[b] beyond max_tokens are left out; scores are fp32; the order
+ * of entries is (score descending, index ascending), so a top-k is unique; NaN counts as -inf, -0 as 0. The entry of the current
+ * step is never a candidate. Sources: InfiniGen (OSDI'24, snu-comparch/InfiniGen), HATA (ACL Findings 2025, gpzlx1/HATA), Quest
+ * (ICML'24, mit-han-lab/Quest); formulas in docs/kernels.md. */
 #ifndef SMG_KERNELS_SMG_SELECT_H
 #define SMG_KERNELS_SMG_SELECT_H
 
@@ -32,7 +33,7 @@ struct smg_project_args {
 };
 
 /* y[r][h][c] = sum_j x[r][h][j] A[h / (heads / kv_heads)][j][columns[kv head][c]]: rows in the skewed basis A (orthogonal,
- * applied after RoPE), restricted to d' columns. columns NULL: all of them in order (d' = d). */
+ * applied after RoPE), restricted to d' columns. columns NULL: all of them in order (d' = d). Columns beyond head_dim give 0. */
 struct smg_skew_args {
     uint32_t rows, heads, kv_heads, head_dim, width; /* width d', at most head_dim; heads a multiple of kv_heads */
     enum smg_dtype type, out_type;
@@ -57,7 +58,7 @@ struct smg_scores_args {
 
 /* n[b][h] = #{ j < tokens[b] : score[b][h][j] > max_j score[b][h][j] - alpha }, and keep[b] = clamp(floor(mean over h of n), 1,
  * min(k_max[b], tokens[b])); 0 where tokens[b] or k_max[b] is 0. Strict ">" as the speed code of InfiniGen; alpha = +inf gives
- * the bound. NaN scores are never counted; a row whose maximum is -inf counts nothing. */
+ * the bound, where all scores are finite. NaN scores are never counted; a row whose maximum is infinite counts nothing. */
 struct smg_threshold_args {
     uint32_t requests, q_heads, max_tokens;
     const float *score;             /* [requests][q_heads][max_tokens] */
@@ -68,7 +69,7 @@ struct smg_threshold_args {
 };
 
 /* Score of a KV head from those of its G query heads. SOFTMAX_SUM: sum_g softmax_j(score[b][h][:])[j]; MAX: max_g; SUM: sum_g, g
- * in order. j >= tokens[b] gets -inf. A row of -inf only gives softmax 0. */
+ * in order. j >= tokens[b] gets -inf. A row of -inf only gives softmax 0; in a row with +inf these entries share the weight. */
 enum smg_group_mode { SMG_GROUP_SOFTMAX_SUM = 0, SMG_GROUP_MAX = 1, SMG_GROUP_SUM = 2 };
 struct smg_group_scores_args {
     uint32_t requests, q_heads, kv_heads, max_tokens;
