@@ -117,7 +117,7 @@ SMG_CUDA_SOURCES = \
 	kernels/cuda_topk.cu
 # What they include; all of them are compiled again when one of these changes.
 SMG_CUDA_INCLUDES = \
-	kernels/attention_cut.h \
+	kernels/anywhere.h kernels/attention_cut.h \
 	kernels/backend.h \
 	kernels/blocks.h \
 	kernels/hack.h \
