@@ -6,8 +6,8 @@
 # apt-get into a cache folder and unpacked there, once. PROGRAMs are in PATH, with their libraries; a FILE or folder appears at
 # PATH. SCRIPT is for sh.
 #
-# Exit status: that of SCRIPT if it is 0 to 49 or 77, 50 for any other (then the last line says which); 125: the machine did not
-# answer, twice; 77 with a line "skip: REASON": it cannot run here. One machine runs at a time.
+# Exit status: that of SCRIPT if it is 0 to 49 or 77, 50 for any other (then the last line says which); 124: SCRIPT took too long;
+# 125: the machine did not answer, twice; 77 with a line "skip: REASON": it cannot run here. One machine runs at a time.
 #
 #   SMG_VM_CACHE   cache folder (default $XDG_CACHE_HOME/smartgen)
 #   SMG_VM_LIMIT   seconds for one run (default 120)
@@ -187,6 +187,7 @@ cd /work
 ulimit -l unlimited
 rc=49
 if dash ./net-up; then
+    echo "rdma-vm: the script begins"
     dash ./script </dev/null
     rc=$?
 else
@@ -213,15 +214,22 @@ if grep -qwE 'svm|vmx' /proc/cpuinfo && [ -w /dev/kvm ]; then
 fi
 
 boot() {
-    local q=0
+    local q
+    set +e
     timeout -k 5 "${SMG_VM_LIMIT:-120}" qemu-system-x86_64 -M q35 -accel $accel -cpu $cpu -smp 2 -m "${SMG_VM_MEMORY:-1024}" \
         -bios qboot.rom -nodefaults -no-user-config -display none -serial stdio -no-reboot \
         -device isa-debug-exit,iobase=0xf4,iosize=1 \
         -kernel "$kit/vmlinux" -initrd "$work/initrd" \
         -append "console=ttyS0 quiet panic=-1 reboot=t tsc=reliable no_timer_check mitigations=off random.trust_cpu=on" \
-        </dev/null 9>&- || q=$?
+        </dev/null 9>&- | tr -d '\r' | tee "$work/console"
+    q=${PIPESTATUS[0]}
+    set -e
     if { [ $((q & 1)) = 1 ] && [ $q -ge 21 ] && [ $q -le 121 ]; } || [ $q -eq 175 ]; then
         return $(((q >> 1) - 10))
+    fi
+    if [ $q -eq 124 ] && grep -q '^rdma-vm: the script begins' "$work/console"; then
+        echo "rdma-vm: the script was not through after ${SMG_VM_LIMIT:-120} s"
+        return 124
     fi
     echo "rdma-vm: no exit status from the machine (qemu $q)"
     return 125

@@ -17,7 +17,7 @@ fail() {
     exit 1
 }
 
-export SMG_TEST_FABRIC=verbs SMG_TEST_VERBS_DEVICES=rxa,rxb
+export SMG_TEST_FABRIC=verbs SMG_TEST_VERBS_DEVICES=rxa,rxb SMG_TEST_ALARM_S=200
 test_fabric >fabric.log 2>&1 || fail "the tests of the fabric on rxa and rxb" fabric.log
 echo "ok   test_fabric between rxa and rxb: $(grep -c ' OK ' fabric.log) cases"
 
@@ -57,7 +57,7 @@ smartgen emu bench --fabric verbs --device rxa,rxb --block 9M --samples 20 --sec
 echo "ok   a block beyond the device's message limit is refused"
 X
 rc=0
-SMG_VM_LIMIT=${SMG_VM_LIMIT:-280} "$top_srcdir/scripts/rdma-vm.sh" -p "$SMARTGEN" -p "$top_builddir/tests/test_fabric" \
+SMG_VM_LIMIT=${SMG_VM_LIMIT:-550} "$top_srcdir/scripts/rdma-vm.sh" -p "$SMARTGEN" -p "$top_builddir/tests/test_fabric" \
     -f "$top_srcdir/tests/e2e:/src/tests/e2e" -f "$top_srcdir/experiments/emu-small:/src/experiments/emu-small" \
     -f "$top_srcdir/traces/data:/src/traces/data" "$work/script" >"$work/log" 2>&1 || rc=$?
 [ $rc -ne 77 ] || skip_all "$(sed -n 's/^skip: //p' "$work/log")"
