@@ -155,8 +155,10 @@ static int report(const struct smg_args *a, const struct smg_world *w, const str
         status = smg_measure_write(dir, w, m, values, n, &origin, &diag);
     if (!status && a->output)
         status = smg_outdir_commit(dir, &diag);
-    if (status)
+    if (status) {
+        smg_outdir_explain(dir, &diag);
         return failed(status, &diag);
+    }
     warn_scatter(m);
     if (a->json)
         return print_json(m, values, n, &origin);

@@ -168,6 +168,23 @@ awk -v n="$n" -v a="$before" -v b="$after" 'BEGIN { d = (b - 3000 * n) / (a - 10
     fail "select with another fixed part: $before us, then $after us"
 ok "times of select, split and gather follow the files"
 
+# ---- A disk that takes no more, played by a limit of the file size ----
+for try in 1 2 3 4 5; do
+    rc=0
+    (
+        trap '' XFSZ
+        ulimit -f 1
+        exec "$SMARTGEN" kernels measure "$small" --quick --quiet -o "$work/full"
+    ) 2>"$work/stderr" || rc=$?
+    grep -q 'no straight line' "$work/stderr" || break
+done
+sed -i '/^smartgen: warning: /d' "$work/stderr"
+[ "$rc" -eq 1 ] || fail "a full disk: exit status $rc, expected 1" "$work/stderr"
+one_line "a full disk"
+says "a full disk" "$work/full/" "File too large"
+[ ! -e "$work/full" ] && ! compgen -G "$work/full.tmp-*" >/dev/null || fail "a full disk: something is left"
+ok "a full disk: exit 1, the file is named, nothing is left"
+
 # ---- Ended by a signal: nothing is left ----
 "$SMARTGEN" kernels measure "$small" -o "$work/ended" >"$work/stdout" 2>"$work/stderr" &
 child=$!
