@@ -122,8 +122,9 @@ static unsigned fail_in_turn(int kernel)
             assert_int_equal(status, SMG_OK);
             return failed;
         }
-        assert_true(status != SMG_OK && diag.text[0]);
-        failed++;
+        /* Freeing what is not there may fail unnoticed. */
+        assert_true(!status || diag.text[0]);
+        failed += status != SMG_OK;
     }
     return 0;
 }
