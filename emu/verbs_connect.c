@@ -23,8 +23,8 @@
 
 #define BACKLOG   512
 #define READY     0x5a
-#define TIMEOUT   14 /* 4.096 us << 14 = 67 ms without an acknowledgement, */
-#define RETRIES   6  /* so often (7 means for ever on soft-RoCE), */
+#define TIMEOUT   17 /* 4.096 us << 17 = 0.54 s without an acknowledgement, */
+#define RETRIES   6  /* so often (7 means for ever on soft-RoCE): 3.8 s, so a link may be down for 2 s, */
 #define RNR       7  /* and for ever while the peer has posted no receive, */
 #define RNR_10_US 1  /* which is tried again after 10 us (0 would be 655 ms) */
 #define HOPS      64
