@@ -275,6 +275,10 @@ int smg_bench_run(const struct smg_bench_config *config, struct smg_bench_result
         _exit(other_side(config, board) ? 1 : 0);
     }
     status = s.child < 0 ? smg_fabric_fail(diag, SMG_ERR_IO, "fork failed") : walk(&s, out);
+    if (status == SMG_ERR_LOST && atomic_load(&board->status[1])) { /* why it went away explains more */
+        status = atomic_load(&board->status[1]);
+        *diag = board->diag[1];
+    }
     if (s.child > 0) {
         if (status) {
             kill(s.child, SIGKILL);
