@@ -9,7 +9,7 @@ struct smg_arena;
 
 enum { SMG_ARENA_ALIGN = 64 };
 
-/* Maps `bytes` of zeroed memory (touched on first use). */
+/* Maps `bytes` of zeroed memory (touched on first use), in large pages where the system has them. */
 int smg_arena_create(uint64_t bytes, struct smg_arena **out);
 void smg_arena_destroy(struct smg_arena *a);
 uint8_t *smg_arena_base(const struct smg_arena *a);
