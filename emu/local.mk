@@ -34,6 +34,9 @@ libsmgemu_la_SOURCES = \
 	emu/fabric_verbs.c \
 	emu/harness.c \
 	emu/harness.h \
+	emu/join.c \
+	emu/join.h \
+	emu/join_message.c \
 	emu/layout.c \
 	emu/layout.h \
 	emu/link.c \

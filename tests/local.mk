@@ -55,6 +55,7 @@ SMG_UNIT_TESTS += tests/test_fabric
 SMG_UNIT_TESTS += tests/test_verbs_hello
 SMG_UNIT_TESTS += tests/test_ofi_library
 SMG_UNIT_TESTS += tests/test_emu_harness
+SMG_UNIT_TESTS += tests/test_emu_join
 SMG_UNIT_TESTS += tests/test_emu_link
 SMG_UNIT_TESTS += tests/test_core_split
 SMG_UNIT_TESTS += tests/test_core_scheme

@@ -1,9 +1,10 @@
-/* What peers tell each other before a queue pair can be used: the hello of every fabric, that of verbs, and the address of a verbs
- * listener. Bytes are those of a message; longer ones are cut, shorter ones filled with zeros. What is accepted is in range, and
+/* What peers tell each other before a queue pair can be used: how an instance joins a run, the hello of every fabric, that of verbs,
+ * and the address of a verbs listener. Bytes are those of a message; longer ones are cut, shorter ones filled with zeros. What is accepted is in range, and
  * becomes the same bytes again. */
 #include <string.h>
 
 #include "emu/fabric_port.h"
+#include "emu/join.h"
 #include "emu/verbs_hello.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -53,8 +54,32 @@ static void address(const uint8_t *data, size_t bytes)
     fuzz_must(!memcmp(again.data, in.data, listener.ss_family == AF_INET6 ? 24 : 12));
 }
 
+static void join(const uint8_t *data, size_t bytes)
+{
+    static const struct smg_token secret = {.bytes = "secret", .n = 6};
+    const uint8_t here[8] = {[3] = 1};
+    uint8_t in[SMG_JOIN_HELLO_BYTES], again[SMG_JOIN_HELLO_BYTES];
+    struct smg_join_hello h;
+    enum smg_join_answer answer;
+
+    take(in, sizeof in, data, bytes);
+    if (!smg_join_hello_decode(in, &h)) {
+        fuzz_must(h.instance && h.token.n <= SMG_TOKEN_BYTES);
+        smg_join_hello_encode(&h, again);
+        fuzz_must(!memcmp(in, again, sizeof in));
+        answer = smg_join_judge(&h, &secret, 7, sizeof here, here);
+        fuzz_must(answer != SMG_JOIN_WELCOME || (smg_token_equal(&h.token, &secret) && h.geometry == 7 && !here[h.instance]));
+    }
+    take(in, SMG_JOIN_ANSWER_BYTES, data, bytes);
+    if (smg_join_answer_decode(in, &answer))
+        return;
+    smg_join_answer_encode(answer, again);
+    fuzz_must(!memcmp(in, again, SMG_JOIN_ANSWER_BYTES));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
+    join(data, bytes);
     any_fabric(data, bytes);
     verbs(data, bytes);
     address(data, bytes);
