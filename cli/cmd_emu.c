@@ -35,6 +35,7 @@ struct emu_run {
     const struct smg_args *args;
     const struct smg_world *world;
     struct unwritten *unwritten;  /* shared by all processes, NULL: no folder */
+    struct smg_emu_losses losses;
 };
 
 static int report(const struct emu_run *rec, int status, const struct smg_diag *diag)
@@ -105,7 +106,7 @@ static int join_timeline(struct emu_run *rec, uint32_t instances, struct smg_dia
         status = smg_timeline_create(path, &rec->folder.timeline, diag);
     for (uint32_t i = 0; i < instances && !status; i++) {
         status = part_of(rec, i, path);
-        if (!status)
+        if (!status && !rec->losses.silent[i]) /* such a part may end in the middle of an event */
             status = smg_timeline_append(rec->folder.timeline, path, diag);
         unlink(path);
     }
@@ -127,6 +128,8 @@ static int join_logs(struct emu_run *rec, uint32_t instances, struct smg_diag *d
         status = smg_run_folder_log_paths(&rec->folder, suffix, events, actions);
         if (!status)
             status = smg_log_append(&all, events, actions, diag);
+        if (rec->losses.silent[i]) /* its log may end anywhere: what there is of it replays */
+            status = SMG_OK;
     }
     closed = smg_run_folder_close_log(&rec->folder, &all, status ? &unused : diag);
     for (uint32_t i = 0; i < instances; i++) {
@@ -185,15 +188,18 @@ static struct unwritten *share_unwritten(int wanted)
 /* *status_out: how the run itself ended. */
 static int emulate(const struct smg_args *a, struct smg_world *w, int *status_out)
 {
-    struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s};
+    struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s, NULL};
     const char *provider = a->device ? a->device : strcmp(config.fabric, "ofi") ? config.fabric : "tcp";
-    struct smg_run run = {w, NULL, NULL, "emu", provider, a->n_operands ? a->operand[0] : NULL};
+    struct smg_run run = {w, NULL, NULL, "emu", provider, a->n_operands ? a->operand[0] : NULL, NULL};
     struct smg_records records;
     struct smg_run_stats stats;
     struct smg_diag diag = {""};
-    struct emu_run rec = {.args = a, .world = w};
+    static struct emu_run rec;
     int status, code, logs;
 
+    memset(&rec, 0, sizeof rec);
+    rec.args = a;
+    rec.world = w;
     smg_interrupt_watch();
     status = smg_run_folder_open(&rec.folder, a->output, &w->scenario, 0, &diag);
     memset(&records, 0, sizeof records);
@@ -206,6 +212,7 @@ static int emulate(const struct smg_args *a, struct smg_world *w, int *status_ou
     config.observe = observe;
     config.observed = observed;
     config.arg = &rec;
+    config.losses = &rec.losses;
     status = smg_emu_run(w, &config, &records, &stats, &diag);
     *status_out = status;
     smg_progress_end(&rec.progress);
@@ -220,6 +227,7 @@ static int emulate(const struct smg_args *a, struct smg_world *w, int *status_ou
     if (records.request && stats.events && status != SMG_ERR_INTERRUPTED && status != SMG_ERR_IO) {
         run.records = &records;
         run.stats = &stats;
+        run.losses = rec.losses.text[0] ? rec.losses.text : NULL;
     }
     if (status == SMG_ERR_IO && rec.unwritten && rec.unwritten->diag.text[0])
         diag = rec.unwritten->diag;

@@ -21,7 +21,7 @@ static int simulate(const struct smg_args *a, const struct smg_world *w, const s
     struct smg_observer observer = {NULL, NULL, NULL}, guarded;
     struct smg_interrupt_guard guard;
     struct smg_progress progress;
-    struct smg_run run = {w, NULL, NULL, "sim", engine->name, a->n_operands ? a->operand[0] : NULL};
+    struct smg_run run = {w, NULL, NULL, "sim", engine->name, a->n_operands ? a->operand[0] : NULL, NULL};
     int status, code;
 
     smg_interrupt_watch();

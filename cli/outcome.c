@@ -32,23 +32,49 @@ static void print_seconds(const char *name, double seconds)
         printf("%s %.4g s", name, seconds);
 }
 
+static int failed_by_loss(const struct smg_request_record *q)
+{
+    return q->status == SMG_REQUEST_FAILED && q->culprit;
+}
+
+/* One line for all requests that lost instances took with them. */
+static void name_losses(const struct smg_run *run)
+{
+    const struct smg_records *r = run->records;
+    const struct smg_request_record *first = NULL;
+    char reason[64];
+    uint32_t n = 0;
+
+    for (uint32_t i = r->n_requests; i-- > 0;) {
+        n += (uint32_t)failed_by_loss(&r->request[i]);
+        first = failed_by_loss(&r->request[i]) ? &r->request[i] : first;
+    }
+    if (first)
+        smg_request_reason(first, reason, sizeof reason);
+    if (first)
+        fprintf(stderr, "smartgen: %u of %u requests failed: %s\n", n, r->n_requests, run->losses ? run->losses : reason);
+    else if (r->lost)
+        fprintf(stderr, "smartgen: warning: %s; no request failed of it\n", run->losses ? run->losses : "lost an instance");
+}
+
 /* Failed requests are an outcome that is never silent. */
 static void name_failures(const struct smg_run *run)
 {
     const struct smg_records *r = run->records;
-    uint32_t named = 0;
+    uint32_t named = 0, others = 0;
 
-    for (uint32_t i = 0; i < r->n_requests && named < 8; i++) {
+    name_losses(run);
+    for (uint32_t i = 0; i < r->n_requests; i++) {
         const struct smg_request_record *q = &r->request[i];
-        if (q->status != SMG_REQUEST_FAILED)
+        if (q->status != SMG_REQUEST_FAILED || failed_by_loss(q) || ++others > 8)
             continue;
         named++;
         fprintf(stderr, "smartgen: request %u (%u + %u tokens, instances %u and %u) failed: %s%s\n", i, q->prompt_tokens,
                 q->output_tokens, q->prefill_instance, q->decode_instance, smg_status_string(q->reason),
                 q->reason == SMG_ERR_CAPACITY ? "; its KV cache is larger than an instance's host memory (host_memory_gib)" : "");
     }
-    if (r->failed > named)
-        fprintf(stderr, "smartgen: and %u more\n", r->failed - named);
+    if (others > named)
+        fprintf(stderr, "smartgen: and %u more\n", others - named);
 }
 
 static void print_outcome(const struct smg_run *run, const char *output)
@@ -72,6 +98,8 @@ static void print_outcome(const struct smg_run *run, const char *output)
     if (run->stats->attention_outputs)
         printf("  attention by kernels: %llu outputs, at most %.2g of a head's largest value from the reference\n",
                (unsigned long long)run->stats->attention_outputs, run->stats->attention_error);
+    if (r->lost)
+        printf("  conservation: the laws over bytes are left out, what lost instances counted is not known\n");
     smg_cli_synthetic(w, run->stats->attention_outputs > 0, "  ");
     if (output)
         printf("  records in %s\n", output);

@@ -31,6 +31,11 @@ int smg_agent_create(const struct smg_world *w, uint16_t instance, struct smg_ag
     a->world = w;
     a->instance = instance;
     smg_scheme_features(w, &a->features);
+    a->lost = calloc(smg_world_instances(w), sizeof *a->lost);
+    if (!a->lost) {
+        smg_agent_destroy(a);
+        return SMG_ERR_NOMEM;
+    }
     *out = a;
     return SMG_OK;
 }
@@ -41,6 +46,7 @@ void smg_agent_destroy(struct smg_agent *a)
         return;
     for (size_t i = 0; i < SMG_RANK_CACHE; i++)
         smg_rank_unref(a->ranks[i].rank);
+    free(a->lost);
     a->type->destroy(a);
 }
 
@@ -50,15 +56,59 @@ static int exists(const struct smg_world *w, uint32_t request, uint16_t layer_lo
     return (!request || request < w->n_requests) && layer_lo <= w->model.layers && layer_hi <= w->model.layers;
 }
 
+enum role { ROUTER, PREFILL, DECODE, ROLES };
+
+static enum role role_of(const struct smg_world *w, uint16_t instance)
+{
+    if (instance == SMG_ROUTER)
+        return ROUTER;
+    return smg_world_is_prefill(w, instance) ? PREFILL : DECODE;
+}
+
+#define SAYS(kind) (1u << SMG_MSG_##kind)
+
+/* Who may say what to whom. */
+static int may_say(const struct smg_world *w, uint16_t from, uint16_t to, uint32_t kind)
+{
+    static const uint32_t words[ROLES][ROLES] = {
+        [ROUTER][PREFILL] = SAYS(PREFILL) | SAYS(FAILED),
+        [ROUTER][DECODE] = SAYS(DECODE) | SAYS(START) | SAYS(FAILED),
+        [PREFILL][ROUTER] = SAYS(STARTED) | SAYS(TOKEN) | SAYS(PUSHED) | SAYS(SUMMARY) | SAYS(FAILED),
+        [PREFILL][DECODE] = SAYS(HANDOFF) | SAYS(DONE),
+        [DECODE][ROUTER] = SAYS(TOKEN) | SAYS(READY) | SAYS(JOINED) | SAYS(SUMMARY) | SAYS(FAILED),
+        [DECODE][PREFILL] = SAYS(POOL) | SAYS(INDEX) | SAYS(IDLE) | SAYS(DONE),
+    };
+
+    return kind <= SMG_MSG_FAILED && (words[role_of(w, from)][role_of(w, to)] >> kind & 1u);
+}
+
+static int lose_peer(struct smg_agent *a, const struct smg_event *e, struct smg_actions *out)
+{
+    if (e->peer == SMG_ROUTER || e->peer == a->instance || !e->status)
+        return SMG_ERR_PROTOCOL;
+    if (a->lost[e->peer])
+        return SMG_OK;
+    a->lost[e->peer] = e->status;
+    return a->type->step(a, e, out);
+}
+
+static int hear(struct smg_agent *a, const struct smg_event *e, struct smg_actions *out)
+{
+    if (!exists(a->world, e->msg.request, e->msg.layer_lo, e->msg.layer_hi) || e->msg.request >= a->world->n_requests ||
+        !may_say(a->world, e->peer, a->instance, e->msg.kind))
+        return SMG_ERR_PROTOCOL;
+    return a->lost[e->peer] ? SMG_OK : a->type->step(a, e, out);
+}
+
 int smg_agent_step(struct smg_agent *a, const struct smg_event *e, struct smg_actions *out)
 {
     out->n = 0;
     out->n_items = 0;
     if (!exists(a->world, e->request, e->layer_lo, e->layer_hi) || e->peer >= smg_world_instances(a->world))
         return SMG_ERR_PROTOCOL;
-    if (e->kind == SMG_EV_MSG && !exists(a->world, e->msg.request, e->msg.layer_lo, e->msg.layer_hi))
-        return SMG_ERR_PROTOCOL;
-    return a->type->step(a, e, out);
+    if (e->kind == SMG_EV_PEER_LOST)
+        return lose_peer(a, e, out);
+    return e->kind == SMG_EV_MSG ? hear(a, e, out) : a->type->step(a, e, out);
 }
 
 int smg_agent_assignable(const struct smg_agent *a, const struct smg_message *m)
@@ -160,4 +210,21 @@ struct smg_action *smg_agent_send(struct smg_agent *a, struct smg_actions *out, 
     act->msg.kind = (uint32_t)kind;
     act->msg.request = request;
     return act;
+}
+
+int smg_agent_tell_failed(struct smg_agent *a, struct smg_actions *out, uint32_t request, int status, uint16_t instance, int busy)
+{
+    struct smg_action *act = smg_agent_send(a, out, SMG_ROUTER, SMG_MSG_FAILED, request);
+
+    if (!act)
+        return SMG_ERR_NOMEM;
+    act->msg.u.failed.status = status;
+    act->msg.u.failed.instance = instance;
+    act->msg.u.failed.busy = busy != 0;
+    return SMG_OK;
+}
+
+int smg_agent_needs_nothing(const struct smg_agent *a, uint16_t mode)
+{
+    return mode == SMG_MODE_FULL || a->features.evict;
 }

@@ -93,6 +93,8 @@ struct smg_message {
         } summary;
         struct {                     /* FAILED */
             int32_t status;
+            uint32_t instance;       /* with SMG_ERR_LOST and SMG_ERR_PROTOCOL: the one that is to blame; else 0 */
+            uint32_t busy;           /* from prefill: its GPU still works on it, and FAILED comes again when it is free */
         } failed;
     } u;
 };
@@ -108,9 +110,15 @@ enum smg_event_kind {
     SMG_EV_SPLIT_DONE,   /* entries_local, entries_remote of `request` at layers [lo, hi) of `step` */
     SMG_EV_BLOCKS_VISIBLE, /* reserved for drivers that watch the mask */
     SMG_EV_TIMER,
-    SMG_EV_PEER_LOST,
+    SMG_EV_PEER_LOST,    /* `peer` is gone (status SMG_ERR_LOST) or was cut off for what it sent (SMG_ERR_PROTOCOL); see below */
     SMG_EV_CANCEL
 };
+
+/* A lost peer. PEER_LOST comes once per peer; of the router it never comes, a driver ends then. Nothing that is sent to the peer
+ * arrives any more, and agents pass over what it said if that comes later. Once the agent's actions on PEER_LOST are taken, the
+ * driver ends all operations of the lanes PUSH, REPLY and CTL to that peer, running or not, in the order of their numbers: an
+ * operation that notifies with an OP_DONE of status SMG_ERR_LOST, any other without a word. What is submitted to these lanes
+ * later ends in the same way, at once. Operations of other lanes go on. */
 
 struct smg_event {
     double now_s;                    /* driver's clock, from 0 at the start of the run */
@@ -123,7 +131,7 @@ struct smg_event {
     uint32_t step;
     uint16_t layer_lo, layer_hi;
     uint32_t messages;               /* OP_DONE: echoed from the action */
-    uint64_t bytes, entries;         /* OP_DONE: echoed from the action */
+    uint64_t bytes, entries;         /* OP_DONE: echoed from the action, also where status says that nothing was moved */
     uint64_t entries_local, entries_remote; /* SPLIT_DONE */
     uint64_t cookie[3];              /* RESERVED: where, in the driver's terms */
     struct smg_message msg;          /* MSG */
@@ -228,8 +236,9 @@ struct smg_records;
 /* Creates the agent of an instance (its role follows from the number). The world must outlive it. */
 int smg_agent_create(const struct smg_world *w, uint16_t instance, struct smg_agent **out);
 void smg_agent_destroy(struct smg_agent *a);
-/* Feeds one event. On error (out of memory, or an event no correct driver sends: SMG_ERR_PROTOCOL) the agent must not be stepped
- * again. */
+/* Feeds one event. SMG_ERR_PROTOCOL of a message: its sender may not say that, or not now; the agent is as it was, has no actions
+ * and can be stepped on. After any other error (out of memory, or an event no correct driver sends: SMG_ERR_PROTOCOL) the agent
+ * must not be stepped again. */
 int smg_agent_step(struct smg_agent *a, const struct smg_event *e, struct smg_actions *out);
 /* Records kept by the router agent, NULL for others. Owned by the agent. */
 const struct smg_records *smg_agent_records(const struct smg_agent *a);
@@ -237,6 +246,8 @@ const struct smg_records *smg_agent_records(const struct smg_agent *a);
 /* For drivers: the event that answers a notifying action, and the event a message becomes at its receiver. Every byte of *out is
  * set except now_s. */
 void smg_event_done(const struct smg_action *a, struct smg_event *out);
+/* The same for an operation whose peer is lost. */
+void smg_event_undone(const struct smg_action *a, struct smg_event *out);
 void smg_event_message(uint16_t from, const struct smg_message *msg, struct smg_event *out);
 
 /* Order of simultaneous events of one agent: kind, peer, request, layer, then op. <0, 0, >0 as qsort wants. */

@@ -26,7 +26,7 @@ struct stage {
 struct seat {
     struct seat *next;           /* by request id, ascending */
     uint32_t request;
-    uint16_t prefill;
+    uint16_t prefill;            /* before the assignment: who has said DONE */
     uint16_t mode;
     uint32_t prompt_tokens, output_tokens, kr_blocks, total_blocks;
     struct smg_rank *rank;       /* NULL until the first grant */
@@ -174,8 +174,8 @@ static double split_s(const struct decode *d, const struct stage *st)
 
 static int start_attention(struct decode *d, struct smg_actions *out);
 
-/* Codes on the GPU need no lanes. */
-static int begin_on_gpu(struct decode *d, uint32_t stage, struct smg_actions *out)
+/* Codes on the GPU need no lanes, and requests that have failed use none. */
+static int begin_without_lanes(struct decode *d, uint32_t stage, struct smg_actions *out)
 {
     d->lane_stage = stage;
     d->splits_left = d->remotes_left = d->copies_left = 0;
@@ -190,15 +190,28 @@ static uint16_t split_flags(const struct decode *d, const struct seat *s)
     return d->base.features.attend_present ? SMG_ITEM_PRESENT : 0;
 }
 
+/* A request of the batch that fails stays until the iteration ends, and takes no part in the stages that begin. */
+static uint32_t live_seats(const struct decode *d)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < d->n_batch; i++)
+        n += !d->batch[i]->failed;
+    return n;
+}
+
 static int begin_split(struct decode *d, uint32_t stage, struct smg_actions *out)
 {
     const struct stage *st = &d->stage[stage];
     enum smg_lane lane = d->base.world->scenario.gdr ? SMG_LANE_GPU_SELECT : SMG_LANE_CPU_GATHER;
-    struct smg_action *act = smg_agent_act(&d->base, out, SMG_ACT_SPLIT, lane, 0, SMG_FOR_SPLIT, 0);
+    uint32_t live = live_seats(d);
+    struct smg_action *act = live ? smg_agent_act(&d->base, out, SMG_ACT_SPLIT, lane, 0, SMG_FOR_SPLIT, 0) : NULL;
     int status = act ? SMG_OK : SMG_ERR_NOMEM;
 
+    if (!live)
+        return begin_without_lanes(d, stage, out);
     d->lane_stage = stage;
-    d->splits_left = d->n_batch;
+    d->splits_left = live;
     d->remotes_left = d->copies_left = 0;
     d->lanes_done = 0;
     d->lane_local = d->lane_remote = 0;
@@ -210,7 +223,8 @@ static int begin_split(struct decode *d, uint32_t stage, struct smg_actions *out
     for (uint32_t i = 0; i < d->n_batch && !status; i++) {
         const struct seat *s = d->batch[i];
         struct smg_item item = {s->request, st->layer_lo, split_flags(d, s), 0, s->tokens};
-        status = smg_actions_item(out, &item);
+        if (!s->failed)
+            status = smg_actions_item(out, &item);
     }
     return status;
 }
@@ -324,7 +338,7 @@ static int splits_complete(struct decode *d, struct smg_actions *out)
 static int on_split(struct decode *d, const struct smg_event *e, struct smg_actions *out)
 {
     struct seat *s = seat_find(d, e->request);
-    uint64_t remote = d->base.features.evict ? 0 : e->entries_remote;
+    uint64_t remote = d->base.features.evict || (s && s->failed) ? 0 : e->entries_remote;
 
     if (!s || !d->running || !d->splits_left || e->layer_lo != d->stage[d->lane_stage].layer_lo)
         return SMG_ERR_PROTOCOL;
@@ -371,6 +385,8 @@ static int on_reply(struct decode *d, struct seat *s, const struct smg_event *e,
 {
     struct smg_action *act;
 
+    if (e->status) /* it will never come: the request has failed, the stage goes on for the others */
+        return remote_arrived(d, out);
     s->on_demand_bytes += e->bytes;
     if (begin_keep(d, s, e, out))
         return SMG_ERR_NOMEM;
@@ -450,7 +466,7 @@ static int send_grants(struct decode *d, struct smg_actions *out)
         return SMG_OK;
     for (uint32_t i = 0; i < d->n_batch && !status; i++) {
         struct seat *s = d->batch[i];
-        if (s->mode != SMG_MODE_FULL && s->tokens >= first_step && s->granted_next < s->total_blocks)
+        if (s->mode != SMG_MODE_FULL && !s->failed && !d->base.lost[s->prefill] && s->tokens >= first_step && s->granted_next < s->total_blocks)
             status = grant(d, s, &d->stage[d->s], out);
     }
     return status;
@@ -478,7 +494,7 @@ static int start_attention(struct decode *d, struct smg_actions *out)
     if (d->attention_started || !d->ffn_done || !d->lanes_done || d->lane_stage != d->s)
         return SMG_OK;
     for (uint32_t i = 0; i < d->n_batch; i++)
-        entries += stage_kept_entries(d, st, d->batch[i]);
+        entries += d->batch[i]->failed ? 0 : stage_kept_entries(d, st, d->batch[i]);
     act = smg_agent_act(&d->base, out, SMG_ACT_COMPUTE, SMG_LANE_GPU_MAIN, 0, SMG_FOR_ATTENTION, 0);
     if (!act)
         return SMG_ERR_NOMEM;
@@ -501,7 +517,7 @@ static int split_next(struct decode *d, struct smg_actions *out)
     if (stage >= d->n_stages || !d->attention_done || !d->select_done)
         return SMG_OK;
     d->next_split = d->n_stages;
-    return d->base.features.on_gpu ? begin_on_gpu(d, stage, out) : begin_split(d, stage, out);
+    return d->base.features.on_gpu ? begin_without_lanes(d, stage, out) : begin_split(d, stage, out);
 }
 
 static int on_attention(struct decode *d, struct smg_actions *out)
@@ -572,7 +588,7 @@ static int seat_retire(struct decode *d, struct seat *s, struct smg_actions *out
 static int finish_seat(struct decode *d, struct seat *s, struct smg_actions *out)
 {
     s->closing = 1;
-    if (!smg_agent_send(&d->base, out, s->prefill, SMG_MSG_DONE, s->request))
+    if (!d->base.lost[s->prefill] && !smg_agent_send(&d->base, out, s->prefill, SMG_MSG_DONE, s->request))
         return SMG_ERR_NOMEM;
     return seat_retire(d, s, out);
 }
@@ -583,7 +599,7 @@ static int end_iteration(struct decode *d, struct smg_actions *out)
 
     for (uint32_t i = 0; i < d->n_batch; i++) {
         struct seat *s = d->batch[i];
-        if (send_token(d, s, out))
+        if (!s->failed && send_token(d, s, out))
             return SMG_ERR_NOMEM;
         if (s->tokens < s->output_tokens && !s->failed)
             d->batch[kept++] = s;
@@ -630,7 +646,7 @@ static int start_iteration(struct decode *d, struct smg_actions *out)
     d->s = 0;
     d->attention_started = d->attention_done = 0;
     d->ffn_done = 1;
-    return d->base.features.on_gpu ? begin_on_gpu(d, 0, out) : begin_split(d, 0, out);
+    return d->base.features.on_gpu ? begin_without_lanes(d, 0, out) : begin_split(d, 0, out);
 }
 
 /* ---- Events ---- */
@@ -647,16 +663,23 @@ static uint64_t pool_bytes(const struct decode *d, const struct seat *s)
 
 static int on_assign(struct decode *d, const struct smg_event *e, struct smg_actions *out)
 {
-    struct seat *s = seat_get(d, e->msg.request);
+    uint16_t partner = e->msg.u.assign.partner;
+    struct seat *s = seat_find(d, e->msg.request);
     struct smg_action *act;
 
+    if ((s && s->assigned) || !smg_agent_assignable(&d->base, &e->msg) || !smg_world_is_prefill(d->base.world, partner))
+        return SMG_ERR_PROTOCOL;
+    if (d->base.lost[partner]) {
+        if (s)
+            seat_remove(d, s);
+        return smg_agent_tell_failed(&d->base, out, e->msg.request, d->base.lost[partner], partner, 0);
+    }
+    s = seat_get(d, e->msg.request);
     if (!s)
         return SMG_ERR_NOMEM;
-    if (s->assigned || !smg_agent_assignable(&d->base, &e->msg) ||
-        !smg_world_is_prefill(d->base.world, e->msg.u.assign.partner))
-        return SMG_ERR_PROTOCOL;
     s->assigned = s->asked = 1;
-    s->prefill = e->msg.u.assign.partner;
+    s->acked &= s->prefill == partner; /* said by another: it is not that one's to say */
+    s->prefill = partner;
     s->mode = e->msg.u.assign.mode;
     s->prompt_tokens = e->msg.u.assign.prompt_tokens;
     s->output_tokens = e->msg.u.assign.output_tokens;
@@ -725,10 +748,47 @@ static int on_failed(struct decode *d, const struct smg_event *e, struct smg_act
     return seat_retire(d, s, out);
 }
 
+/* Prefill has dropped the request. */
+static int on_done(struct decode *d, const struct smg_event *e, struct smg_actions *out)
+{
+    struct seat *s = seat_find(d, e->msg.request);
+
+    if (s && s->assigned && e->peer != s->prefill)
+        return SMG_ERR_PROTOCOL;
+    s = seat_get(d, e->msg.request);
+    if (!s)
+        return SMG_ERR_NOMEM;
+    s->prefill = e->peer;
+    s->acked = 1;
+    return seat_retire(d, s, out);
+}
+
+/* Nothing of a lost prefill instance is on its way any more. Its requests fail, but for those that were handed off and fetch
+ * nothing: they have all they need. */
+static int on_peer_lost(struct decode *d, const struct smg_event *e, struct smg_actions *out)
+{
+    struct seat *next;
+    int status = SMG_OK;
+
+    for (struct seat *s = d->seats; s && !status; s = next) {
+        next = s->next;
+        if (!s->assigned || s->prefill != e->peer)
+            continue;
+        s->acked = 1;
+        if (!s->closing && !(s->handed_off && smg_agent_needs_nothing(&d->base, s->mode))) {
+            if (!s->failed)
+                status = smg_agent_tell_failed(&d->base, out, s->request, e->status, e->peer, 0);
+            s->failed = 1;
+            s->closing = !s->joined;
+        }
+        if (!status)
+            status = seat_retire(d, s, out);
+    }
+    return status;
+}
+
 static int on_message(struct decode *d, const struct smg_event *e, struct smg_actions *out)
 {
-    struct seat *s;
-
     switch (e->msg.kind) {
     case SMG_MSG_DECODE:
         return on_assign(d, e, out);
@@ -738,11 +798,7 @@ static int on_message(struct decode *d, const struct smg_event *e, struct smg_ac
         d->barrier_open = 1;
         return start_iteration(d, out);
     case SMG_MSG_DONE:
-        s = seat_get(d, e->msg.request);
-        if (!s)
-            return SMG_ERR_NOMEM;
-        s->acked = 1;
-        return seat_retire(d, s, out);
+        return on_done(d, e, out);
     case SMG_MSG_FAILED:
         return on_failed(d, e, out);
     default:
@@ -795,6 +851,8 @@ static int decode_step(struct smg_agent *a, const struct smg_event *e, struct sm
         return on_op_done(d, e, out);
     case SMG_EV_MSG:
         return on_message(d, e, out);
+    case SMG_EV_PEER_LOST:
+        return on_peer_lost(d, e, out);
     default:
         return SMG_ERR_PROTOCOL;
     }

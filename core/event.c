@@ -19,6 +19,12 @@ void smg_event_done(const struct smg_action *a, struct smg_event *out)
     out->messages = a->messages;
 }
 
+void smg_event_undone(const struct smg_action *a, struct smg_event *out)
+{
+    smg_event_done(a, out);
+    out->status = SMG_ERR_LOST;
+}
+
 void smg_event_message(uint16_t from, const struct smg_message *msg, struct smg_event *out)
 {
     memset(out, 0, sizeof *out);

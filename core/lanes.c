@@ -66,11 +66,14 @@ void smg_lanes_destroy(struct smg_lanes *l)
 
 /* ---- The table of lanes in use ---- */
 
+static int has_peer(uint16_t lane)
+{
+    return lane == SMG_LANE_PUSH || lane == SMG_LANE_REPLY || lane == SMG_LANE_CTL;
+}
+
 static uint32_t key_of(uint16_t lane, uint16_t peer)
 {
-    int has_peer = lane == SMG_LANE_PUSH || lane == SMG_LANE_REPLY || lane == SMG_LANE_CTL;
-
-    return (uint32_t)lane << 16 | (has_peer ? peer : 0u);
+    return (uint32_t)lane << 16 | (has_peer(lane) ? peer : 0u);
 }
 
 /* Slot of a key, or the free slot where it belongs. The table always has a free slot. */
@@ -252,6 +255,31 @@ void smg_lanes_complete(struct smg_lanes *l, struct smg_op *op)
         check_later(l, q);
     }
     op_free(op);
+}
+
+struct smg_op *smg_lanes_to(const struct smg_lanes *l, uint16_t peer)
+{
+    struct smg_op *first = NULL;
+
+    for (struct smg_op *op = l->open; op; op = op->open_next)
+        if (has_peer(op->action.lane) && op->action.peer == peer && (!first || op->action.op < first->action.op))
+            first = op;
+    return first;
+}
+
+void smg_lanes_drop(struct smg_lanes *l, struct smg_op *op)
+{
+    struct smg_lane_queue *q = op->lane;
+    struct smg_op **at = &q->head;
+
+    while (*at && *at != op)
+        at = &(*at)->next;
+    if (*at) {
+        *at = op->next;
+        if (q->tail == &op->next)
+            q->tail = at;
+    }
+    smg_lanes_complete(l, op);
 }
 
 size_t smg_lanes_pending(const struct smg_lanes *l)

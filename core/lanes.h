@@ -42,6 +42,10 @@ struct smg_op *smg_lanes_running(const struct smg_lanes *l, enum smg_lane lane, 
 void smg_lanes_release(struct smg_lanes *l, struct smg_op *op);
 /* The operation is complete: unblocks `after` edges and frees op. */
 void smg_lanes_complete(struct smg_lanes *l, struct smg_op *op);
+/* The first operation, by number, that is queued or running on a lane to `peer`; NULL: none. */
+struct smg_op *smg_lanes_to(const struct smg_lanes *l, uint16_t peer);
+/* Ends an operation in any state, as complete does: for those whose peer is lost. */
+void smg_lanes_drop(struct smg_lanes *l, struct smg_op *op);
 /* Operations queued or running. */
 size_t smg_lanes_pending(const struct smg_lanes *l);
 

@@ -36,11 +36,13 @@ struct job {
     uint32_t waiting;            /* chunks queued; 0: not busy */
     uint32_t request;
     uint16_t partner;            /* decode instance, 0: nothing to hand off */
+    uint16_t pool_from;          /* who has said where to write, 0: nobody yet */
     uint16_t mode;
     uint32_t prompt_tokens, hit_tokens, kr_blocks, total_blocks;
     struct smg_grid grid;
     struct smg_rank *rank;
-    int assigned, pool_known, done_asked, failed;
+    int assigned, done_asked, failed;
+    uint16_t culprit;            /* of a failure: the instance that is to blame, 0: none */
     int asked, reserved, started; /* RESERVE is out, memory is held, prefill computes or has computed */
     uint32_t offloaded;          /* layers in host memory, in order */
     uint32_t queued;             /* layers whose chunks are queued */
@@ -312,7 +314,7 @@ static int queue_layers(struct prefill *p, struct job *j)
 {
     int status = SMG_OK;
 
-    if (!j->pool_known || !j->partner || j->failed || j->done_asked)
+    if (!j->pool_from || !j->partner || j->failed || j->done_asked)
         return SMG_OK;
     for (; j->queued < j->offloaded && !status; j->queued++) {
         status = queue_metadata(p, j, (uint16_t)j->queued);
@@ -475,7 +477,7 @@ static int retire(struct prefill *p, struct job *j, struct smg_actions *out)
         return SMG_OK;
     if (!j->failed && send_summary(p, j, out))
         return SMG_ERR_NOMEM;
-    if (j->partner && !smg_agent_send(&p->base, out, j->partner, SMG_MSG_DONE, j->request))
+    if (j->partner && !p->base.lost[j->partner] && !smg_agent_send(&p->base, out, j->partner, SMG_MSG_DONE, j->request))
         return SMG_ERR_NOMEM;
     if (j->reserved && !smg_agent_act(&p->base, out, SMG_ACT_RELEASE, SMG_LANE_NONE, 0, SMG_FOR_NONE, j->request))
         return SMG_ERR_NOMEM;
@@ -497,16 +499,25 @@ static void drop_queues(struct prefill *p, struct job *j)
 
 static int on_assign(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
 {
-    struct job *j = job_get(p, e->msg.request);
+    uint16_t partner = e->msg.u.assign.partner;
+    struct job *j = job_find(p, e->msg.request);
     struct smg_action *act;
 
+    if ((j && j->assigned) || !smg_agent_assignable(&p->base, &e->msg) ||
+        (partner && !smg_world_is_decode(p->base.world, partner)))
+        return SMG_ERR_PROTOCOL;
+    if (p->base.lost[partner]) {
+        if (j)
+            job_remove(p, j);
+        return smg_agent_tell_failed(&p->base, out, e->msg.request, p->base.lost[partner], partner, 0);
+    }
+    j = job_get(p, e->msg.request);
     if (!j)
         return SMG_ERR_NOMEM;
-    if (j->assigned || !smg_agent_assignable(&p->base, &e->msg) ||
-        (e->msg.u.assign.partner && !smg_world_is_decode(p->base.world, e->msg.u.assign.partner)))
-        return SMG_ERR_PROTOCOL;
     j->assigned = j->asked = 1;
-    j->partner = e->msg.u.assign.partner;
+    j->partner = partner;
+    if (j->pool_from != partner)
+        j->pool_from = 0; /* said by another: nothing goes there */
     j->mode = e->msg.u.assign.mode;
     j->prompt_tokens = e->msg.u.assign.prompt_tokens;
     j->hit_tokens = e->msg.u.assign.hit_tokens;
@@ -525,12 +536,7 @@ static int on_assign(struct prefill *p, const struct smg_event *e, struct smg_ac
 /* Tells the router that the request failed and that the GPU is not (no longer) at work for it. */
 static int tell_failed(struct prefill *p, const struct job *j, int status, struct smg_actions *out)
 {
-    struct smg_action *act = smg_agent_send(&p->base, out, SMG_ROUTER, SMG_MSG_FAILED, j->request);
-
-    if (!act)
-        return SMG_ERR_NOMEM;
-    act->msg.u.failed.status = status;
-    return SMG_OK;
+    return smg_agent_tell_failed(&p->base, out, j->request, status, status == j->failed ? j->culprit : 0, 0);
 }
 
 static int fail(struct prefill *p, struct job *j, int status, struct smg_actions *out)
@@ -613,11 +619,14 @@ static int on_kv_ready(struct prefill *p, const struct smg_event *e, struct smg_
 
 static int on_pool(struct prefill *p, const struct smg_event *e)
 {
-    struct job *j = job_get(p, e->msg.request);
+    struct job *j = job_find(p, e->msg.request);
 
+    if (j && (j->pool_from || (j->assigned && e->peer != j->partner)))
+        return SMG_ERR_PROTOCOL;
+    j = job_get(p, e->msg.request);
     if (!j)
         return SMG_ERR_NOMEM;
-    j->pool_known = 1;
+    j->pool_from = e->peer;
     return queue_layers(p, j);
 }
 
@@ -645,8 +654,11 @@ static int on_index(struct prefill *p, const struct smg_event *e, struct smg_act
 
 static int on_gathered(struct prefill *p, struct job *j, const struct smg_event *e, struct smg_actions *out)
 {
-    struct smg_action *act = smg_agent_act(&p->base, out, SMG_ACT_REPLY, SMG_LANE_REPLY, j->partner, SMG_FOR_REPLY, j->request);
+    struct smg_action *act;
 
+    if (p->base.lost[j->partner])
+        return SMG_OK;
+    act = smg_agent_act(&p->base, out, SMG_ACT_REPLY, SMG_LANE_REPLY, j->partner, SMG_FOR_REPLY, j->request);
     if (!act)
         return SMG_ERR_NOMEM;
     act->flags = SMG_ACT_NOTIFY;
@@ -665,12 +677,11 @@ static int on_gathered(struct prefill *p, struct job *j, const struct smg_event 
 
 static void count_write(struct prefill *p, struct job *j, const struct smg_event *e)
 {
-    if (e->purpose == SMG_FOR_METADATA)
-        j->metadata_bytes += e->bytes;
-    else if (e->purpose == SMG_FOR_PUSH)
-        j->proactive_bytes += e->bytes;
-    else
-        j->speculative_bytes += e->bytes;
+    uint64_t *bytes = e->purpose == SMG_FOR_METADATA ? &j->metadata_bytes
+                      : e->purpose == SMG_FOR_PUSH   ? &j->proactive_bytes
+                                                     : &j->speculative_bytes;
+
+    *bytes += e->status ? 0 : e->bytes;
     if (e->purpose == SMG_FOR_SPECULATIVE && p->base.world->scenario.speculative.queue == SMG_SPEC_SHARED)
         p->replies--;
     else
@@ -730,11 +741,51 @@ static int on_done(struct prefill *p, const struct smg_event *e, struct smg_acti
 
     if (!j)
         return SMG_OK; /* it failed here first */
+    if (e->msg.kind == SMG_MSG_DONE && (!j->assigned || e->peer != j->partner))
+        return SMG_ERR_PROTOCOL;
     if (e->msg.kind == SMG_MSG_FAILED && !j->failed)
         j->failed = e->msg.u.failed.status ? e->msg.u.failed.status : SMG_ERR_LOST;
     j->done_asked = 1;
     drop_queues(p, j);
     return retire(p, j, out);
+}
+
+/* The requests of a lost decode instance fail. */
+static int on_peer_lost(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
+{
+    struct job *next;
+    int status = SMG_OK;
+
+    for (struct job *j = p->jobs; j && !status; j = next) {
+        next = j->next;
+        if (!j->assigned && j->pool_from == e->peer)
+            j->pool_from = 0;
+        if (!j->assigned || j->partner != e->peer)
+            continue;
+        if (!j->done_asked) {
+            j->failed = e->status;
+            j->culprit = e->peer;
+            status = smg_agent_tell_failed(&p->base, out, j->request, e->status, e->peer, !j->first_token);
+        }
+        j->done_asked = 1;
+        drop_queues(p, j);
+        if (!status)
+            status = retire(p, j, out);
+    }
+    return status;
+}
+
+static int on_idle(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
+{
+    struct job *j = job_find(p, e->msg.request);
+    int status;
+
+    if (!j || (j->done_asked && e->peer == j->partner))
+        return SMG_OK;
+    if (!j->rank || e->peer != j->partner)
+        return SMG_ERR_PROTOCOL;
+    status = queue_grant(p, j, e->msg.u.grant.blocks, out);
+    return status ? status : post_peer(p, j->partner, out);
 }
 
 static int on_message(struct prefill *p, const struct smg_event *e, struct smg_actions *out)
@@ -754,13 +805,7 @@ static int on_message(struct prefill *p, const struct smg_event *e, struct smg_a
     case SMG_MSG_INDEX:
         return on_index(p, e, out);
     case SMG_MSG_IDLE:
-        j = job_find(p, e->msg.request);
-        if (!j || j->done_asked)
-            return SMG_OK;
-        if (!j->rank)
-            return SMG_ERR_PROTOCOL;
-        status = queue_grant(p, j, e->msg.u.grant.blocks, out);
-        return status ? status : post_peer(p, j->partner, out);
+        return on_idle(p, e, out);
     case SMG_MSG_DONE:
     case SMG_MSG_FAILED:
         return on_done(p, e, out);
@@ -782,6 +827,8 @@ static int prefill_step(struct smg_agent *a, const struct smg_event *e, struct s
         return on_op_done(p, e, out);
     case SMG_EV_MSG:
         return on_message(p, e, out);
+    case SMG_EV_PEER_LOST:
+        return on_peer_lost(p, e, out);
     default:
         return SMG_ERR_PROTOCOL;
     }

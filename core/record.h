@@ -8,11 +8,16 @@
 
 #pragma GCC visibility push(default)
 
+/* A finished request may lack the counts of an instance that was lost after it was needed. */
+enum { SMG_UNCOUNTED_PREFILL = 1u, SMG_UNCOUNTED_DECODE = 2u };
+
 enum smg_request_status { SMG_REQUEST_WAITING, SMG_REQUEST_RUNNING, SMG_REQUEST_FINISHED, SMG_REQUEST_FAILED };
 
 struct smg_request_record {
     uint32_t status;                 /* enum smg_request_status */
     int32_t reason;                  /* enum smg_status of a failed request */
+    uint16_t culprit;                /* SMG_ERR_LOST, SMG_ERR_PROTOCOL: the instance that is to blame; else 0 */
+    uint16_t uncounted;              /* SMG_UNCOUNTED_ bits: whose counts are missing of a finished request */
     double arrival_s;
     uint32_t prompt_tokens, output_tokens;
     uint16_t prefill_instance, decode_instance;   /* 0: none yet */
@@ -38,6 +43,7 @@ struct smg_records {
     struct smg_token_record *token;       /* in order of arrival at the router */
     size_t n_tokens, cap_tokens;
     uint32_t finished, failed;
+    uint32_t lost;                        /* instances that the router lost, or was told not to trust */
 };
 
 int smg_records_init(struct smg_records *r, uint32_t n_requests);

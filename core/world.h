@@ -146,8 +146,13 @@ struct smg_scenario {
         enum smg_write_order write_order;
         enum smg_link link;               /* shaped in software to link_gbps, or as fast as the fabric is */
         enum smg_mutant mutant;           /* test only: plants a bug that verification must catch */
+        char fault[SMG_NAME_MAX];         /* test only: what an instance does to itself, or "none" (emu/fault.h) */
         double time_scale;                /* paced compute durations are multiplied by this, default 1 */
     } emu;
+    struct {
+        uint32_t instance;                /* simulation: this one dies, 0: none */
+        double at_s, detect_s;            /* when, and how long until the others know */
+    } faults;
     struct {
         double ttft_s, ttst_s, tbt_s;
     } slo;

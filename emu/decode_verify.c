@@ -67,9 +67,10 @@ int smg_decode_attention(struct smg_process *p, const struct smg_action *a)
 
     for (uint32_t r = 0; r < p->world->n_requests && !status; r++) {
         struct smg_decode_data *d = p->decode[r];
-        if (d && d->split_valid && d->layer == a->layer_lo)
-            status = verify_rows(p, d, r);
-        if (!status && p->compute && d && d->split_valid && d->layer == a->layer_lo)
+        if (!d || !d->split_valid || d->layer != a->layer_lo || p->dropped[r])
+            continue;
+        status = verify_rows(p, d, r);
+        if (!status && p->compute)
             status = attend(p, d, r);
     }
     return status;
@@ -151,8 +152,12 @@ int smg_decode_close(struct smg_process *p, uint32_t request)
     const struct smg_rank_type *type = smg_world_ranking(p->world, p->features.ranking);
     struct smg_rank_input in = {&d->layout.grid, p->world->importance, p->world->scenario.seed, request};
     struct smg_rank *rank = NULL;
-    int status = smg_rank_create(type, &in, &rank);
+    int status = p->dropped[request] ? SMG_OK : smg_rank_create(type, &in, &rank);
 
+    if (p->dropped[request]) { /* what a request that failed holds may be anything */
+        smg_decode_free(p, request);
+        return SMG_OK;
+    }
     if (!status)
         status = account_blocks(p, d, request, rank, p->kr_blocks[request]);
     if (!status && p->handed_off[request]) /* a request that failed before may hold anything */

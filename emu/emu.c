@@ -26,6 +26,7 @@ struct child_arg {
     const struct smg_emu_config *config;
     struct smg_links *links;       /* NULL: not shaped */
     struct smg_compute_plan *plan; /* NULL: paced */
+    struct smg_fault fault;
 };
 
 static void process_init(struct smg_process *p, const struct child_arg *c, struct smg_harness *h)
@@ -37,6 +38,7 @@ static void process_init(struct smg_process *p, const struct child_arg *c, struc
     p->config = c->config;
     p->links = c->links;
     p->plan = c->plan;
+    p->fault = c->fault;
     p->harness = h;
     p->self = h->self;
     p->instances = smg_world_instances(w);
@@ -66,6 +68,7 @@ static int copy_records(const struct smg_records *from, struct smg_records *to)
     memcpy(to->request, from->request, from->n_requests * sizeof *to->request);
     to->finished = from->finished;
     to->failed = from->failed;
+    to->lost = from->lost;
     for (size_t i = 0; i < from->n_tokens && !status; i++)
         status = smg_records_token(to, &from->token[i]);
     return status;
@@ -112,6 +115,15 @@ static int explain(const struct smg_process *p, int status, int children, const 
     return status;
 }
 
+/* Every request is settled: an instance that gives no report any more costs its counts and nothing else. */
+static int lost_at_the_end(struct smg_emu_losses *losses, const struct smg_diag *theirs)
+{
+    size_t n = strlen(losses->text);
+
+    snprintf(losses->text + n, sizeof losses->text - n, "%s%.200s", n ? ", " : "", theirs->text);
+    return SMG_OK;
+}
+
 /* How long the children have for their reports. After a failure those that can answer do so at once. */
 enum { GRACE_S = 10, FAILED_GRACE_S = 4 };
 
@@ -119,7 +131,8 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
                 struct smg_run_stats *stats, struct smg_diag *diag)
 {
     const struct smg_fabric_type *type = smg_fabric_find(config->fabric);
-    struct child_arg arg = {w, config, NULL, NULL};
+    struct child_arg arg = {.world = w, .config = config};
+    struct smg_emu_losses losses;
     struct smg_harness h;
     struct smg_process p;
     struct smg_diag theirs;
@@ -128,8 +141,11 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     memset(records, 0, sizeof *records);
     memset(stats, 0, sizeof *stats);
     memset(&theirs, 0, sizeof theirs);
+    memset(&losses, 0, sizeof losses);
     if (!status)
         status = check_device(config->provider, diag);
+    if (!status)
+        status = smg_fault_parse(w->scenario.emu.fault, smg_world_instances(w), &arg.fault, diag);
     if (!status && !type)
         status = smg_fabric_unknown(config->fabric, diag);
     if (!status)
@@ -149,12 +165,22 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     }
     process_init(&p, &arg, &h);
     status = run(&p);
+    if (p.agent && !status)
+        smg_process_losses(&p, losses.text, sizeof losses.text);
     smg_harness_stop(&h);
     children = smg_harness_collect(&h, status ? FAILED_GRACE_S : GRACE_S, stats, &theirs);
+    if (!status && children == SMG_ERR_LOST)
+        children = lost_at_the_end(&losses, &theirs);
     if (p.stats.digest)
         smg_run_stats_add(stats, &p.stats);
     if (p.agent && copy_records(smg_agent_records(p.agent), records) && !status)
         status = SMG_ERR_NOMEM;
+    if (losses.text[0] && !records->lost)
+        records->lost = 1;
+    for (uint32_t i = 1; i < h.instances; i++)
+        losses.silent[i] = h.lost[i] > 1;
+    if (config->losses)
+        *config->losses = losses;
     status = explain(&p, status, children, &theirs, diag);
     smg_process_tear_down(&p);
     smg_harness_close(&h);

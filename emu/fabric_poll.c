@@ -115,3 +115,12 @@ void smg_fabric_wake(struct smg_fabric *f)
     atomic_store(&f->woken, 1);
     f->type->wake(f);
 }
+
+void smg_fabric_cut(struct smg_fabric *f, uint16_t peer)
+{
+    for (size_t i = 0; i < f->n_peers; i++) {
+        if (f->peers[i].instance == peer && !f->peers[i].lost) {
+            peer_cut(f, &f->peers[i]);
+        }
+    }
+}

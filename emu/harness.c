@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,6 +18,11 @@
 
 /* Each message begins with its kind, so that the report of a child that failed early is not taken for what was expected. */
 enum kind { KIND_PUBLICATION = 0x50554221, KIND_READY, KIND_REPORT };
+
+struct smg_pulse {
+    size_t bytes;
+    _Atomic uint32_t beats[];    /* [instances] */
+};
 
 double smg_harness_now(const struct smg_harness *h)
 {
@@ -66,15 +73,23 @@ int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness
                      struct smg_diag *diag)
 {
     struct smg_harness h = {.instances = instances};
+    size_t bytes = sizeof(struct smg_pulse) + instances * sizeof(_Atomic uint32_t);
+    void *pulse = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status = SMG_OK;
 
     h.pid = calloc(instances, sizeof *h.pid);
     h.fd = malloc(instances * sizeof *h.fd);
-    if (!h.pid || !h.fd) {
+    h.lost = calloc(instances, 1);
+    if (!h.pid || !h.fd || !h.lost || pulse == MAP_FAILED) {
+        if (pulse != MAP_FAILED)
+            munmap(pulse, bytes);
         free(h.pid);
         free(h.fd);
+        free(h.lost);
         return SMG_ERR_NOMEM;
     }
+    h.pulse = pulse;
+    h.pulse->bytes = bytes;
     for (uint32_t i = 0; i < instances; i++)
         h.fd[i] = -1;
     for (uint32_t i = 1; i < instances && !status; i++)
@@ -281,13 +296,19 @@ enum blame { FINE, LOST_ANOTHER, NO_REPORT, FAILED };
 
 static enum blame blame_of(struct smg_harness *h, uint32_t i, double end_s, struct smg_run_stats *stats, struct report *r)
 {
-    int status;
+    int status, given_up;
 
     memset(r, 0, sizeof *r);
     status = collect_one(h, i, end_s, stats, r);
+    if (!status && h->lost[i] && (r->status == SMG_ERR_LOST || r->status == SMG_ERR_NOMEM))
+        return FINE;
     if (!status)
         return !r->status ? FINE : r->status == SMG_ERR_LOST ? LOST_ANOTHER : FAILED;
     kill(h->pid[i], SIGKILL);
+    given_up = h->lost[i];
+    h->lost[i] = 2;
+    if (given_up)
+        return FINE;
     memset(r, 0, sizeof *r);
     r->status = SMG_ERR_LOST;
     snprintf(r->diag.text, sizeof r->diag.text,
@@ -314,24 +335,67 @@ int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_st
     return status;
 }
 
-int smg_harness_trouble(struct smg_harness *h)
+/* ---- What becomes of the children ---- */
+
+void smg_harness_beat(struct smg_harness *h)
 {
-    for (uint32_t i = 1; i < h->instances; i++) {
-        struct pollfd p = {h->fd[i], POLLIN, 0};
-        if (poll(&p, 1, 0) == 1)
-            return 1;
-    }
-    return 0;
+    atomic_fetch_add_explicit(&h->pulse->beats[h->self], 1, memory_order_relaxed);
 }
 
-uint32_t smg_harness_halted(struct smg_harness *h)
+uint32_t smg_harness_beats(const struct smg_harness *h, uint32_t instance)
 {
-    for (uint32_t i = 1; i < h->instances; i++) {
-        siginfo_t info = {.si_pid = 0};
-        if (!waitid(P_PID, (id_t)h->pid[i], &info, WSTOPPED | WNOHANG | WNOWAIT) && info.si_pid)
-            return i;
+    return atomic_load_explicit(&h->pulse->beats[instance], memory_order_relaxed);
+}
+
+/* How long the end of a process, whose socket is closed already, may take to be seen, s. */
+static const double ending_s = 0.2;
+
+static void tell_end(struct smg_harness *h, uint16_t instance, char *how, size_t how_bytes)
+{
+    double until_s = smg_pipe_now_s() + ending_s;
+    siginfo_t info = {.si_pid = 0};
+
+    while (!waitid(P_PID, (id_t)h->pid[instance], &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid && smg_pipe_now_s() < until_s)
+        poll(NULL, 0, 1);
+    if (info.si_pid && info.si_code == CLD_EXITED)
+        snprintf(how, how_bytes, "ended with status %d", info.si_status);
+    else if (info.si_pid)
+        snprintf(how, how_bytes, "signal %d", info.si_status);
+    else
+        snprintf(how, how_bytes, "ended");
+}
+
+enum smg_child smg_harness_child(struct smg_harness *h, uint16_t instance, int *status, char *how, size_t how_bytes)
+{
+    struct {
+        uint32_t kind;
+        int32_t status;
+    } head = {0, 0};
+    siginfo_t info = {.si_pid = 0};
+    ssize_t n = recv(h->fd[instance], &head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+    int ended = !waitid(P_PID, (id_t)h->pid[instance], &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+
+    if (n == (ssize_t)sizeof head && head.kind == KIND_REPORT) {
+        *status = head.status;
+        return SMG_CHILD_REPORTED;
     }
-    return 0;
+    if (n && !ended)
+        return SMG_CHILD_RUNS;
+    if (how)
+        tell_end(h, instance, how, how_bytes);
+    return SMG_CHILD_GONE;
+}
+
+void smg_harness_lose(struct smg_harness *h, uint16_t instance)
+{
+    h->lost[instance] |= 1;
+}
+
+int smg_harness_halted(struct smg_harness *h, uint32_t instance)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    return !waitid(P_PID, (id_t)h->pid[instance], &info, WSTOPPED | WNOHANG | WNOWAIT) && info.si_pid;
 }
 
 void smg_harness_close(struct smg_harness *h)
@@ -344,8 +408,13 @@ void smg_harness_close(struct smg_harness *h)
             close(h->fd[i]);
     if (!h->self)
         reap(h);
+    if (h->pulse)
+        munmap(h->pulse, h->pulse->bytes);
     free(h->pid);
     free(h->fd);
+    free(h->lost);
+    h->pulse = NULL;
+    h->lost = NULL;
     h->pid = NULL;
     h->fd = NULL;
     h->instances = 0;

@@ -23,6 +23,8 @@ struct smg_harness {
     pid_t *pid;                  /* [instances], parent only */
     int *fd;                     /* [instances], parent: one per child; child: fd[0] is the parent */
     double start_s;              /* monotonic clock at which the run's clock is 0 */
+    struct smg_pulse *pulse;     /* shared with the children: their signs of life */
+    uint8_t *lost;               /* [instances] parent only: 1: given up, a missing report is no failure; 2: it gave none */
 };
 
 /* Forks instances 1..n-1; in a child calls child(arg, harness) and exits with its value. The parent gets the harness. */
@@ -43,10 +45,19 @@ int smg_harness_stopped(struct smg_harness *h, double seconds);
  * killed then, and those that do not end after theirs 5 s later. */
 int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_stats *stats, const struct smg_diag *diag);
 int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_stats *stats, struct smg_diag *diag);
-/* Parent, without blocking: non-zero when some child has reported failure or is gone. */
-int smg_harness_trouble(struct smg_harness *h);
-/* Parent, without blocking: a child that a signal has stopped (SIGSTOP, Ctrl-Z) right now; 0: none. */
-uint32_t smg_harness_halted(struct smg_harness *h);
+/* A sign of life of this process, and how many a child has given so far. */
+void smg_harness_beat(struct smg_harness *h);
+uint32_t smg_harness_beats(const struct smg_harness *h, uint32_t instance);
+
+enum smg_child { SMG_CHILD_RUNS, SMG_CHILD_REPORTED, SMG_CHILD_GONE };
+
+/* Parent, without blocking: what became of a child. REPORTED: it ends by itself, with *status; the report stays to be collected.
+ * GONE: it ended without one; how (NULL: not wanted) says of what: "signal 9". */
+enum smg_child smg_harness_child(struct smg_harness *h, uint16_t instance, int *status, char *how, size_t how_bytes);
+/* Parent: this child is given up. What it reports still counts, but it is no failure of the run that it does not. */
+void smg_harness_lose(struct smg_harness *h, uint16_t instance);
+/* Parent, without blocking: whether a signal has stopped this child (SIGSTOP, Ctrl-Z) right now. */
+int smg_harness_halted(struct smg_harness *h, uint32_t instance);
 /* Monotonic time since start, s. */
 double smg_harness_now(const struct smg_harness *h);
 void smg_harness_close(struct smg_harness *h);

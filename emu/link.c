@@ -68,7 +68,7 @@ double smg_links_take(struct smg_links *l, uint32_t from, uint32_t to, double by
     struct direction *tx = &l->direction[from], *rx = &l->direction[l->nodes + to];
     double begin_s, end_s;
 
-    /* What a lost holder left half done is at worst one transfer that is not counted: the run fails anyway. */
+    /* What a lost holder left half done is at worst one transfer that is not counted. */
     if (pthread_mutex_lock(&l->lock) == EOWNERDEAD)
         pthread_mutex_consistent(&l->lock);
     begin_s = tx->free_s > rx->free_s ? tx->free_s : rx->free_s;

@@ -32,6 +32,8 @@ libsmgemu_la_SOURCES = \
 	emu/fabric_port.h \
 	emu/fabric_post.c \
 	emu/fabric_verbs.c \
+	emu/fault.c \
+	emu/fault.h \
 	emu/harness.c \
 	emu/harness.h \
 	emu/join.c \
@@ -50,7 +52,9 @@ libsmgemu_la_SOURCES = \
 	emu/process.h \
 	emu/process_events.c \
 	emu/process_execute.c \
+	emu/process_lost.c \
 	emu/process_setup.c \
+	emu/process_watch.c \
 	emu/verbs.h \
 	emu/verbs_connect.c \
 	emu/verbs_device.c \

@@ -220,8 +220,10 @@ int smg_prefill_write(struct smg_process *p, struct smg_op *op)
                          : op->action.purpose == SMG_FOR_PUSH   ? SMG_PATH_PUSH
                                                                 : SMG_PATH_SPECULATIVE;
 
-    if (!d)
+    if (!d || p->cookie_from[op->action.request] != op->action.peer)
         return smg_process_fail(p, SMG_ERR_PROTOCOL, "write for request %u, which holds no memory", op->action.request);
+    if (smg_fault_at(p, SMG_FAULT_WRITE))
+        return SMG_ERR_LOST;
     p->stats.sent_bytes[path] += op->action.bytes;
     p->stats.messages[path] += op->action.messages;
     p->stats.mask_bytes += op->action.mask_bytes;
@@ -251,6 +253,28 @@ int smg_prefill_write_done(struct smg_process *p, struct smg_op *op, int *comple
 
 /* ---- Messages that matter to the bytes ---- */
 
+static int inside(uint64_t offset, uint64_t bytes, uint64_t region)
+{
+    return offset <= region && bytes <= region - offset;
+}
+
+/* Where to write is taken once, from the instance that the request is for, and only within its memory. */
+static int take_cookie(struct smg_process *p, uint16_t from, const struct smg_message *msg)
+{
+    const uint64_t *at = msg->u.pool.cookie, region = p->peer[from].memory.bytes;
+    uint32_t r = msg->request;
+    struct smg_layout l;
+
+    smg_layout_init(&l, p->world, r, p->features.metadata);
+    if (!smg_world_is_decode(p->world, from) || p->cookie_from[r] || (p->partner[r] && p->partner[r] != from) ||
+        !inside(at[0], smg_layout_kv_bytes(&l), region) || !inside(at[1], smg_layout_mask_bytes(&l), region) ||
+        !inside(at[2], smg_layout_metadata_bytes(&l), region))
+        return SMG_ERR_PROTOCOL;
+    memcpy(p->cookie[r], at, sizeof p->cookie[r]);
+    p->cookie_from[r] = from;
+    return SMG_OK;
+}
+
 /* Remembers where to write, and lets go of data that the early-mask mutant holds back: one step too late. */
 int smg_prefill_message(struct smg_process *p, uint16_t from, const struct smg_message *msg)
 {
@@ -259,7 +283,7 @@ int smg_prefill_message(struct smg_process *p, uint16_t from, const struct smg_m
     int speaks = msg->kind == SMG_MSG_INDEX || msg->kind == SMG_MSG_IDLE || msg->kind == SMG_MSG_DONE, status;
 
     if (msg->kind == SMG_MSG_POOL)
-        memcpy(p->cookie[msg->request], msg->u.pool.cookie, sizeof p->cookie[0]);
+        return take_cookie(p, from, msg);
     if (!d || !d->held.count || !speaks)
         return SMG_OK;
     memset(&stand_in, 0, sizeof stand_in);
@@ -271,35 +295,54 @@ int smg_prefill_message(struct smg_process *p, uint16_t from, const struct smg_m
     return status;
 }
 
-static int index_valid(const struct smg_process *p, const struct smg_message *msg, const uint32_t *rows, uint64_t words,
-                       uint64_t *entries)
+/* More than this many lists of a request are never asked for at a time; room for as many replies is there. */
+enum { INDICES_MAX = 4 };
+
+static uint32_t lists_of(const struct smg_prefill_data *d)
 {
+    uint32_t n = 0;
+
+    for (const struct smg_index *x = d->index; x; x = x->next)
+        n++;
+    return n;
+}
+
+/* Rows that fit the prompt, and tokens that the layer keeps. */
+static int index_valid(const struct smg_process *p, const struct smg_prefill_data *d, const struct smg_message *msg,
+                       const uint32_t *rows, uint64_t words, uint64_t *entries)
+{
+    const struct smg_request_spec *r = &p->world->requests[msg->request];
     uint32_t heads = p->world->model.kv_heads;
     uint64_t sum = 0;
 
-    if (words < heads || msg->layer_lo >= p->world->model.layers || msg->layer_hi != msg->layer_lo + 1)
+    if (words < heads || msg->layer_lo >= p->world->model.layers || msg->layer_hi != msg->layer_lo + 1 || !msg->step ||
+        msg->step >= r->output_tokens || lists_of(d) >= INDICES_MAX)
         return 0;
-    for (uint32_t h = 0; h < heads; h++)
+    for (uint32_t h = 0; h < heads; h++) {
+        if (rows[h] > r->prompt_tokens - d->layout.kept_lo[msg->layer_lo])
+            return 0;
         sum += rows[h];
-    if (sum != words - heads || sum != msg->u.index.entries)
+    }
+    if (!sum || sum != words - heads || sum != msg->u.index.entries || msg->u.index.messages > 2 * sum ||
+        msg->u.index.bytes != sum * 2 * d->layout.half_bytes)
         return 0;
     for (uint64_t i = heads; i < words; i++)
-        if (rows[i] >= p->world->requests[msg->request].prompt_tokens)
+        if (rows[i] < d->layout.kept_lo[msg->layer_lo] || rows[i] >= r->prompt_tokens)
             return 0;
     *entries = sum;
     return 1;
 }
 
 /* Keeps the lists of an INDEX until its reply is sent. Everything a peer says is checked first. */
-int smg_prefill_index(struct smg_process *p, const struct smg_message *msg, const uint32_t *rows, uint64_t words)
+int smg_prefill_index(struct smg_process *p, uint16_t from, const struct smg_message *msg, const uint32_t *rows, uint64_t words)
 {
     struct smg_prefill_data *d = p->prefill[msg->request];
     uint32_t heads = p->world->model.kv_heads;
     struct smg_index *x, **tail;
     uint64_t entries = 0;
 
-    if (!d || !index_valid(p, msg, rows, words, &entries))
-        return smg_process_fail(p, SMG_ERR_PROTOCOL, "request %u: the index asks for what does not exist", msg->request);
+    if (!d || p->partner[msg->request] != from || !index_valid(p, d, msg, rows, words, &entries))
+        return SMG_ERR_PROTOCOL;
     x = calloc(1, sizeof *x);
     if (!x)
         return SMG_ERR_NOMEM;
@@ -385,6 +428,8 @@ int smg_prefill_reply(struct smg_process *p, struct smg_op *op)
 
     if (!x || x->reply_offset == UINT64_MAX)
         return smg_process_fail(p, SMG_ERR_PROTOCOL, "request %u: no reply was gathered", op->action.request);
+    if (smg_fault_at(p, SMG_FAULT_REPLY))
+        return SMG_ERR_LOST;
     status = smg_reply_plan(p, x->rows, stride, d->layout.heads * stride, &plan);
     for (uint32_t i = 0; !status && i < plan.n_receives; i++) {
         uint64_t bytes = 0;

@@ -52,6 +52,33 @@ int smg_process_compute(struct smg_process *p, uint32_t request, int status)
 
 /* ---- The loop ---- */
 
+/* What this process must know of a message that the agent has taken. */
+static int note(struct smg_process *p, const struct smg_message *m)
+{
+    if (m->kind == SMG_MSG_PREFILL || m->kind == SMG_MSG_DECODE)
+        p->partner[m->request] = m->u.assign.partner;
+    if (m->kind == SMG_MSG_DECODE) {
+        p->kr_blocks[m->request] = m->u.assign.kr_blocks;
+        p->full[m->request] = m->u.assign.mode == SMG_MODE_FULL;
+    }
+    if (m->kind == SMG_MSG_HANDOFF)
+        p->handed_off[m->request] = 1;
+    if (m->kind == SMG_MSG_FAILED && p->self)
+        p->dropped[m->request] = 1;
+    if (m->kind == SMG_MSG_PREFILL && p->cookie_from[m->request] && p->cookie_from[m->request] != m->u.assign.partner)
+        return smg_process_cut(p, p->cookie_from[m->request], SMG_ERR_PROTOCOL);
+    return SMG_OK;
+}
+
+/* What a peer may not say, or not now, costs the peer and not the run. */
+static int refused(struct smg_process *p, const struct smg_event *e, int status)
+{
+    if (status == SMG_ERR_PROTOCOL && e->kind == SMG_EV_MSG && e->peer != SMG_ROUTER)
+        return smg_process_cut(p, e->peer, SMG_ERR_PROTOCOL);
+    return smg_process_fail(p, status, "event %s (message %s, request %u) was refused: %s", smg_event_name(e->kind),
+                            smg_message_name(e->msg.kind), e->request, smg_status_string(status));
+}
+
 static int step(struct smg_process *p)
 {
     struct smg_event e = p->event[p->event_head];
@@ -59,32 +86,21 @@ static int step(struct smg_process *p)
 
     p->event_head = (p->event_head + 1) % p->cap_events;
     p->n_events--;
+    if (e.kind == SMG_EV_MSG && p->told[e.peer])
+        return SMG_OK;
     e.now_s = smg_harness_now(p->harness);
-    if (e.kind == SMG_EV_MSG && e.msg.kind == SMG_MSG_DECODE) {
-        p->kr_blocks[e.msg.request] = e.msg.u.assign.kr_blocks;
-        p->full[e.msg.request] = e.msg.u.assign.mode == SMG_MODE_FULL;
-    }
-    if (e.kind == SMG_EV_MSG && e.msg.kind == SMG_MSG_HANDOFF)
-        p->handed_off[e.msg.request] = 1;
     status = smg_agent_step(p->agent, &e, &p->actions);
+    if (status)
+        return refused(p, &e, status);
     p->stats.events++;
     p->stats.actions += p->actions.n;
-    if (status)
-        return smg_process_fail(p, status, "event %s (message %s, request %u) was refused: %s", smg_event_name(e.kind),
-                                smg_message_name(e.msg.kind), e.request, smg_status_string(status));
-    if (p->observer.step)
+    if (e.kind == SMG_EV_MSG)
+        status = note(p, &e.msg);
+    if (!status && p->observer.step)
         status = p->observer.step(p->observer.arg, p->self, &e, &p->actions);
-    return status ? status : smg_process_submit(p);
-}
-
-/* At the end of a run peers close in any order: a lost peer is trouble only when nobody says stop. */
-static int lost(struct smg_process *p, uint16_t peer)
-{
-    if (p->stopping || (p->self && smg_harness_stopped(p->harness, 1))) {
-        p->stopping = 1;
-        return SMG_OK;
-    }
-    return smg_process_fail(p, SMG_ERR_LOST, "lost instance %u", peer);
+    if (!status)
+        status = smg_process_submit(p);
+    return status || e.kind != SMG_EV_PEER_LOST ? status : smg_process_told(p, e.peer);
 }
 
 static int completed(struct smg_process *p, const struct smg_completion *c)
@@ -92,12 +108,9 @@ static int completed(struct smg_process *p, const struct smg_completion *c)
     struct smg_op *op = (struct smg_op *)(uintptr_t)(c->context & ~(uint64_t)SMG_CONTEXT_MASK);
 
     if (c->kind == SMG_DONE_PEER_LOST)
-        return lost(p, c->peer);
-    if (c->status && (p->stopping || (c->status == SMG_ERR_LOST && p->self && !lost(p, c->peer))))
-        return SMG_OK;
+        return smg_process_lost(p, c->peer);
     if (c->status)
-        return smg_process_fail(p, c->status, "transfer with instance %u failed: %s (%s)", c->peer, smg_status_string(c->status),
-                                smg_fabric_cause(p->fabric, c->cause));
+        return smg_process_failed(p, c);
     switch (c->context & SMG_CONTEXT_MASK) {
     case SMG_CONTEXT_OP:
         return smg_process_completed(p, op);
@@ -132,7 +145,7 @@ static int fire(struct smg_process *p, const struct smg_timer *t)
     struct smg_event e;
 
     if (t->arrival)
-        return arrivals(p);
+        return t->arrival < 0 ? SMG_OK : arrivals(p);
     if (t->op)
         return smg_process_resume(p, t->op);
     memset(&e, 0, sizeof e);
@@ -204,50 +217,43 @@ static int stalled(struct smg_process *p)
     return SMG_ERR_DEADLOCK;
 }
 
-/* A stopped instance need not keep the others from going on, for a while. */
-static int check_halted(struct smg_process *p, double *since_s)
+static int check_stall(struct smg_process *p, uint64_t *seen, double *last_s)
 {
-    double now_s = smg_harness_now(p->harness);
-    uint32_t halted = smg_harness_halted(p->harness);
-
-    if (!halted)
-        *since_s = now_s;
-    if (now_s - *since_s <= p->config->stall_timeout_s)
+    if (p->stats.events != *seen || waits_for_arrival(p)) {
+        *seen = p->stats.events;
+        *last_s = smg_harness_now(p->harness);
+    }
+    if (smg_harness_now(p->harness) - *last_s <= p->config->stall_timeout_s || smg_process_someone_quiet(p))
         return SMG_OK;
-    snprintf(p->diag.text, sizeof p->diag.text, "instance %u has been stopped by a signal for %.3g s", halted,
-             p->config->stall_timeout_s);
-    return SMG_ERR_DEADLOCK;
+    return stalled(p);
 }
 
 /* Until the router has settled every request, or a child is told to stop. */
 int smg_process_loop(struct smg_process *p)
 {
-    double last_s = 0, awake_s = 0;
+    double last_s = 0;
     uint64_t seen = 0;
     int status = p->self ? SMG_OK : arrivals(p), idle = 0;
 
+    if (!status)
+        status = smg_fault_at(p, SMG_FAULT_START);
     while (!status) {
         while (!status && p->n_events)
             status = step(p);
         if (status || settled(p))
             break;
+        smg_harness_beat(p->harness);
         status = wait_some(p, &idle);
         if (p->stopping)
             break;
+        if (!p->self && !status)
+            status = smg_process_watch(p);
         if (!idle || status || p->n_events)
             continue;
         if (p->self && smg_harness_stopped(p->harness, 0))
             break;
-        if (!p->self && smg_harness_trouble(p->harness))
-            status = smg_process_fail(p, SMG_ERR_LOST, "another instance failed");
-        if (p->stats.events != seen || waits_for_arrival(p)) {
-            seen = p->stats.events;
-            last_s = smg_harness_now(p->harness);
-        }
-        if (!p->self && !status && smg_harness_now(p->harness) - last_s > p->config->stall_timeout_s)
-            status = stalled(p);
-        if (!p->self && !status)
-            status = check_halted(p, &awake_s);
+        if (!p->self)
+            status = check_stall(p, &seen, &last_s);
     }
     p->stats.end_s = smg_harness_now(p->harness);
     return status;

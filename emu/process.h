@@ -15,6 +15,7 @@
 #include "emu/compute.h"
 #include "emu/emu.h"
 #include "emu/fabric.h"
+#include "emu/fault.h"
 #include "emu/harness.h"
 #include "emu/layout.h"
 #include "emu/link.h"
@@ -74,8 +75,8 @@ struct smg_decode_data {
 struct smg_timer {
     double due_s;
     uint64_t sequence;
-    struct smg_op *op; /* NULL: TIMER action or arrival */
-    int arrival;
+    struct smg_op *op; /* NULL: TIMER action, arrival, or forgotten */
+    int arrival;       /* -1: forgotten, its operation has ended */
 };
 
 struct smg_send_slot {
@@ -85,6 +86,15 @@ struct smg_send_slot {
 
 /* Control receives posted per queue pair, and sends in flight per process. */
 enum { SMG_CTL_RECEIVES = 32, SMG_CTL_SENDS = 64 };
+
+/* What the router sees of a child. */
+struct smg_watch {
+    double quiet_s;     /* without a sign of life, while this process was awake */
+    double gone_s;      /* when it was found gone */
+    uint32_t beats;
+    int gone;           /* its process has ended */
+    char how[80];       /* it was lost, and how, for a person; "" */
+};
 
 /* Most segments of one receive. */
 enum { SMG_REPLY_SEGMENTS = 64 };
@@ -128,6 +138,16 @@ struct smg_process {
     uint32_t *kr_blocks;   /* [n_requests] as assigned */
     uint8_t *full;         /* [n_requests] */
     uint8_t *handed_off;   /* [n_requests] prefill said that its metadata is here */
+    uint16_t *partner;     /* [n_requests] the other instance of a request, as assigned; 0: not yet */
+    uint16_t *cookie_from; /* [n_requests] who said where to write, 0: nobody */
+    uint8_t *dropped;      /* [n_requests] it failed: what lies in its rows is not looked at any more */
+    int32_t *lost;         /* [instances] 0: there; else why the peer is lost, or is being cut off */
+    uint8_t *told;         /* [instances] the agent knows */
+    uint8_t *silent;       /* [instances] the fabric has said its last word of it: no post is in flight */
+    uint32_t n_silent;
+    struct smg_fault fault;
+    struct smg_watch *watch; /* router: [instances] what is known of the children */
+    double watched_s;
     struct smg_observer observer;
     struct smg_run_stats stats;
     struct smg_diag diag;
@@ -145,7 +165,25 @@ int smg_process_half_is(struct smg_process *p, uint32_t request, uint32_t layer,
 /* Fails with what the kernels say. */
 int smg_process_compute(struct smg_process *p, uint32_t request, int status);
 
+/* process_lost.c */
+/* Gives a peer up, for what it sent (SMG_ERR_PROTOCOL) or because it is gone (SMG_ERR_LOST): the agent hears of it, then the connection
+ * is broken, and when the fabric has said its last word the operations towards it end. Never the router: an instance without a router
+ * ends. */
+int smg_process_cut(struct smg_process *p, uint16_t peer, int why);
+int smg_process_told(struct smg_process *p, uint16_t peer); /* the agent's actions on PEER_LOST are taken */
+int smg_process_lost(struct smg_process *p, uint16_t peer); /* the fabric's last word */
+int smg_process_drop_lost(struct smg_process *p); /* ends operations towards peers that the agent knows to be lost */
+/* A post to a peer was refused: SMG_OK when that costs only this peer. */
+int smg_process_post_failed(struct smg_process *p, uint16_t peer, int status);
+int smg_process_failed(struct smg_process *p, const struct smg_completion *c); /* a completion with an error */
+
+/* process_watch.c, for the router */
+int smg_process_watch(struct smg_process *p);                                  /* looks after the children, now and then */
+int smg_process_someone_quiet(const struct smg_process *p);                    /* a child that requests wait for may be the reason */
+void smg_process_losses(struct smg_process *p, char *text, size_t text_bytes); /* for a person; "": none */
+
 /* process_events.c */
+void smg_process_timer_forget(struct smg_process *p, const struct smg_op *op);
 int smg_process_event(struct smg_process *p, const struct smg_event *e);
 int smg_process_timer(struct smg_process *p, double due_s, struct smg_op *op, int arrival); /* op NULL: TIMER action or arrival */
 struct smg_timer smg_process_timer_pop(struct smg_process *p);                              /* the soonest of n_timers > 0 */
@@ -168,6 +206,7 @@ int smg_ctl_send(struct smg_process *p, struct smg_op *op); /* SMG_ERR_CAPACITY:
 int smg_ctl_sent(struct smg_process *p, uint64_t slot);
 int smg_ctl_received(struct smg_process *p, const struct smg_completion *c);
 uint64_t smg_ctl_bytes(const struct smg_world *w);
+int smg_ctl_nonsense(struct smg_process *p, uint64_t bytes); /* test only: to every peer, what is no message */
 
 /* prefill_side.c */
 uint64_t smg_prefill_need(const struct smg_process *p, uint32_t request);
@@ -176,7 +215,8 @@ void smg_prefill_close(struct smg_process *p, uint32_t request);
 int smg_prefill_fill(struct smg_process *p, uint32_t request, uint32_t layer);
 int smg_prefill_write(struct smg_process *p, struct smg_op *op);
 int smg_prefill_write_done(struct smg_process *p, struct smg_op *op, int *complete);
-int smg_prefill_index(struct smg_process *p, const struct smg_message *msg, const uint32_t *rows, uint64_t words);
+/* SMG_ERR_PROTOCOL: `from` may not ask for that. */
+int smg_prefill_index(struct smg_process *p, uint16_t from, const struct smg_message *msg, const uint32_t *rows, uint64_t words);
 int smg_prefill_gather(struct smg_process *p, struct smg_op *op);
 int smg_prefill_reply(struct smg_process *p, struct smg_op *op);
 void smg_prefill_reply_done(struct smg_process *p, const struct smg_action *a);

@@ -48,6 +48,16 @@ int smg_process_timer(struct smg_process *p, double due_s, struct smg_op *op, in
     return SMG_OK;
 }
 
+void smg_process_timer_forget(struct smg_process *p, const struct smg_op *op)
+{
+    for (size_t i = 0; i < p->n_timers; i++) {
+        if (p->timer[i].op == op) {
+            p->timer[i].op = NULL;
+            p->timer[i].arrival = -1;
+        }
+    }
+}
+
 struct smg_timer smg_process_timer_pop(struct smg_process *p)
 {
     struct smg_timer top = p->timer[0];

@@ -58,15 +58,21 @@ static int post_now(struct smg_process *p, struct smg_op *op)
         status = smg_prefill_reply(p, op);
     else
         status = smg_decode_receive(p, op);
+    status = smg_process_post_failed(p, op->action.peer, status);
     if (!status)
         smg_lanes_release(p->lanes, op);
     return status;
 }
 
+/* Test only: a receiver that is not ready when its reply comes. */
+static const double late_s = 0.02;
+
 static int start_posted(struct smg_process *p, struct smg_op *op)
 {
     double due_s;
 
+    if (op->action.kind == SMG_ACT_RECV && smg_fault_due(p, SMG_FAULT_SLOW_RECEIVER))
+        return smg_process_timer(p, op->start_s + late_s, op, 0);
     return shaped(p, op, &due_s) ? smg_process_timer(p, due_s, op, 0) : post_now(p, op);
 }
 
@@ -95,6 +101,7 @@ static int start_send(struct smg_process *p, struct smg_op *op)
     status = smg_ctl_send(p, op);
     if (status == SMG_ERR_CAPACITY)
         return smg_process_timer(p, smg_harness_now(p->harness) + 20e-6, op, 0);
+    status = smg_process_post_failed(p, op->action.peer, status);
     if (!status)
         smg_lanes_release(p->lanes, op);
     return status;
@@ -134,6 +141,7 @@ int smg_process_resume(struct smg_process *p, struct smg_op *op)
         return start_send(p, op);
     case SMG_ACT_WRITE:
     case SMG_ACT_REPLY:
+    case SMG_ACT_RECV:
         return post_now(p, op);
     default:
         return smg_process_done(p, op);
@@ -150,6 +158,8 @@ int smg_process_completed(struct smg_process *p, struct smg_op *op)
         complete = !--op->phase;
         if (complete)
             status = smg_decode_received(p, op);
+        if (complete && !status)
+            status = smg_fault_at(p, SMG_FAULT_REPLY);
     } else {
         smg_prefill_reply_done(p, &op->action);
     }
@@ -221,10 +231,14 @@ int smg_process_submit(struct smg_process *p)
 
     for (size_t i = 0; i < p->actions.n && !status; i++) {
         const struct smg_action *a = &p->actions.action[i];
+        if (a->kind == SMG_ACT_SEND && a->msg.kind == SMG_MSG_FAILED)
+            p->dropped[a->request] = 1;
         if (a->lane == SMG_LANE_NONE)
             status = execute_now(p, a);
         else
             status = smg_lanes_submit(p->lanes, a, a->n_items ? p->actions.items + a->item_first : NULL);
     }
+    if (!status)
+        status = smg_process_drop_lost(p);
     return status ? status : smg_process_kick(p);
 }

@@ -55,8 +55,15 @@ static int set_up_tables(struct smg_process *p)
     p->kr_blocks = calloc(n, sizeof *p->kr_blocks);
     p->full = calloc(n, 1);
     p->handed_off = calloc(n, 1);
+    p->partner = calloc(n, sizeof *p->partner);
+    p->cookie_from = calloc(n, sizeof *p->cookie_from);
+    p->dropped = calloc(n, 1);
+    p->lost = calloc(p->instances, sizeof *p->lost);
+    p->told = calloc(p->instances, 1);
+    p->silent = calloc(p->instances, 1);
+    p->watch = calloc(p->instances, sizeof *p->watch);
     if (!status && (!p->peer || !p->reserved_bytes || !p->prefill || !p->decode || !p->cookie || !p->kr_blocks || !p->full ||
-                    !p->handed_off))
+                    !p->handed_off || !p->partner || !p->cookie_from || !p->dropped || !p->lost || !p->told || !p->silent || !p->watch))
         status = SMG_ERR_NOMEM;
     if (!status)
         status = smg_agent_create(p->world, p->self, &p->agent);
@@ -163,6 +170,13 @@ void smg_process_tear_down(struct smg_process *p)
     free(p->kr_blocks);
     free(p->full);
     free(p->handed_off);
+    free(p->partner);
+    free(p->cookie_from);
+    free(p->dropped);
+    free(p->lost);
+    free(p->told);
+    free(p->silent);
+    free(p->watch);
     free(p->timer);
     free(p->event);
 }

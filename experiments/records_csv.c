@@ -42,13 +42,26 @@ static const char *status_word(uint32_t status)
     return status == SMG_REQUEST_FAILED ? "failed" : "waiting";
 }
 
+void smg_request_reason(const struct smg_request_record *q, char *text, size_t text_bytes)
+{
+    if (q->reason == SMG_ERR_LOST && q->culprit)
+        snprintf(text, text_bytes, "lost instance %u", q->culprit);
+    else if (q->reason == SMG_ERR_PROTOCOL && q->culprit)
+        snprintf(text, text_bytes, "instance %u broke the protocol", q->culprit);
+    else
+        snprintf(text, text_bytes, "%s", smg_status_string(q->reason));
+}
+
 static void put_request(FILE *f, const struct smg_run *run, uint32_t id)
 {
     const struct smg_request_record *q = &run->records->request[id];
-    int handed_off = q->decode_instance != 0, counted = q->status == SMG_REQUEST_FINISHED;
+    int handed_off = q->decode_instance != 0, finished = q->status == SMG_REQUEST_FINISHED;
+    int sent = finished && !(q->uncounted & SMG_UNCOUNTED_PREFILL), received = finished && !(q->uncounted & SMG_UNCOUNTED_DECODE);
+    char reason[64];
 
+    smg_request_reason(q, reason, sizeof reason);
     fprintf(f, "%" PRIu32 ",%s", id, status_word(q->status));
-    cell_text(f, q->status == SMG_REQUEST_FAILED ? smg_status_string(q->reason) : "");
+    cell_text(f, q->status == SMG_REQUEST_FAILED ? reason : "");
     cell_s(f, q->arrival_s);
     fprintf(f, ",%" PRIu32 ",%" PRIu32, q->prompt_tokens, q->output_tokens);
     cell_count(f, q->prefill_instance != 0, q->prefill_instance);
@@ -66,12 +79,12 @@ static void put_request(FILE *f, const struct smg_run *run, uint32_t id)
     cell_s(f, smg_record_ttst_s(q));
     cell_s(f, smg_record_tbt_mean_s(q));
     /* The instances report their counts when a request is finished; of others only the wire totals are known. */
-    cell_count(f, counted, q->metadata_bytes);
-    cell_count(f, counted, q->proactive_bytes);
-    cell_count(f, counted, q->on_demand_bytes);
-    cell_count(f, counted, q->speculative_bytes);
-    cell_count(f, counted, id < run->stats->n_requests ? run->stats->duplicate_bytes[id] : 0);
-    cell_count(f, counted, q->messages);
+    cell_count(f, sent, q->metadata_bytes);
+    cell_count(f, sent, q->proactive_bytes);
+    cell_count(f, received, q->on_demand_bytes);
+    cell_count(f, sent, q->speculative_bytes);
+    cell_count(f, received, id < run->stats->n_requests ? run->stats->duplicate_bytes[id] : 0);
+    cell_count(f, sent && received, q->messages);
     cell_s(f, smg_record_on_demand_ratio(q));
     fputc('\n', f);
 }

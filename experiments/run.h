@@ -42,12 +42,16 @@ struct smg_run {
     const char *driver;          /* "sim" or "emu" */
     const char *engine;          /* "simgrid", "native", "tcp" ... */
     const char *scenario_path;   /* as given; "-": standard input, NULL: defaults */
+    const char *losses;          /* which instances were lost, and how, for a person; NULL: records have all that is known */
 };
 
 /* Writes run.json, requests.csv, tokens.csv (records.tokens), decisions.csv (records.decisions; read from the events.bin and
  * actions.bin that are already in the folder) and summary.json. SMG_ERR_CONSERVATION: written, but a law is broken (diag names
  * it). */
 int smg_run_write(const struct smg_outdir *o, const struct smg_run *run, struct smg_diag *diag);
+
+/* Why a failed request failed, for a person: "lost instance 2", or its status. Static texts are copied too. */
+void smg_request_reason(const struct smg_request_record *q, char *text, size_t text_bytes);
 
 /* Feeds the recorded events of DIR to fresh agents; every action must be byte-equal. *steps_out: steps compared. SMG_ERR_VERIFY:
  * they differ (diag names instance, step and action). */

@@ -196,6 +196,20 @@ static uint64_t digest(const struct smg_run_stats *s)
     return any ? smg_fnv1a64(SMG_FNV1A64_START, s->digest, s->n_requests * sizeof *s->digest) : 0;
 }
 
+/* The same of each request by itself: where some failed, the others can still be compared. */
+static json_t *request_digests(const struct smg_run_stats *s)
+{
+    json_t *list = json_array();
+    int bad = !list;
+
+    for (uint32_t i = 0; i < s->n_requests && !bad; i++)
+        bad = json_array_append_new(list, smg_json_hex(s->digest[i]));
+    if (!bad)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
 /* What kernels computed: equal digests are equal bits. */
 static json_t *attention(const struct smg_run_stats *s)
 {
@@ -224,8 +238,14 @@ int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws
               json_object_set_new(j, "duplicate_bytes", json_integer((json_int_t)duplicates(run->stats))) ||
               json_object_set_new(j, "blocks_written", json_integer((json_int_t)run->stats->blocks_written)) ||
               json_object_set_new(j, "goodput", goodput(run)) || json_object_set_new(j, "conservation", laws_json(laws, n_laws));
+    if (!bad && r->lost)
+        bad = json_object_set_new(j, "lost_instances", json_integer(r->lost)) ||
+              json_object_set_new(j, "conservation_left_out",
+                                  json_string("laws over bytes: what lost instances counted is not known"));
     if (!bad && entries)
         bad = json_object_set_new(j, "digest", smg_json_hex(entries));
+    if (!bad && entries)
+        bad = json_object_set_new(j, "request_digests", request_digests(run->stats));
     if (!bad && run->stats->attention_outputs)
         bad = json_object_set_new(j, "attention", attention(run->stats));
     if (bad) {

@@ -154,6 +154,8 @@ void smg_sim_destroy(struct smg_sim *s)
 
 int smg_sim_event(struct smg_sim *s, uint16_t instance, const struct smg_event *e)
 {
+    if (s->instance[instance].dead)
+        return SMG_OK;
     if (s->n_events == s->cap_events) {
         size_t cap = s->cap_events ? 2 * s->cap_events : 64;
         struct smg_sim_event *grown = realloc(s->event, cap * sizeof *grown);
@@ -201,8 +203,13 @@ static int by_order(const void *a, const void *b)
 
 static int step(struct smg_sim *s, const struct smg_sim_event *q)
 {
-    int status = smg_agent_step(s->instance[q->instance].agent, &q->event, &s->actions);
+    struct smg_instance *in = &s->instance[q->instance];
+    int status;
 
+    if (in->dead)
+        return SMG_OK;
+    status = smg_agent_step(in->agent, &q->event, &s->actions);
+    in->told |= q->event.kind == SMG_EV_PEER_LOST;
     s->stats.events++;
     s->stats.actions += s->actions.n;
     if (status) {
@@ -284,15 +291,23 @@ static int complete(struct smg_sim *s, uint64_t tag)
     s->pending[tag].kind = SMG_PENDING_FREE;
     s->pending[tag].next_free = s->free_pending;
     s->free_pending = (uint32_t)tag;
+    if (p.kind < SMG_PENDING_DEATH)
+        s->stats.end_s = smg_engine_now(s->engine);
     switch (p.kind) {
     case SMG_PENDING_ARRIVALS:
         return arrive(s);
     case SMG_PENDING_OP:
-        return smg_sim_op_phase(s, p.instance, p.op);
+        return s->instance[p.instance].dead ? SMG_OK : smg_sim_op_phase(s, p.instance, p.op);
     case SMG_PENDING_DELIVER:
         return smg_sim_deliver(s, p.instance, p.op);
     case SMG_PENDING_TIMER:
         return fire_timer(s, p.instance);
+    case SMG_PENDING_DEATH:
+        return smg_sim_death(s);
+    case SMG_PENDING_NOTICE:
+        return smg_sim_notice(s);
+    case SMG_PENDING_LOST:
+        return SMG_OK;
     default:
         return SMG_ERR_PROTOCOL;
     }
@@ -305,6 +320,8 @@ static int body(struct smg_engine *engine, void *arg)
     size_t n = 1;
     int status = schedule_arrivals(s);
 
+    if (!status)
+        status = smg_sim_plan_death(s);
     while (!status && n) {
         status = smg_engine_next(engine, tags, sizeof tags / sizeof tags[0], &n);
         for (size_t i = 0; i < n && !status; i++)
@@ -312,7 +329,6 @@ static int body(struct smg_engine *engine, void *arg)
         if (!status)
             status = deliver_rounds(s);
     }
-    s->stats.end_s = smg_engine_now(engine);
     return status;
 }
 
@@ -359,6 +375,11 @@ int smg_sim_run(struct smg_sim *s, struct smg_diag *diag)
 const struct smg_records *smg_sim_records(const struct smg_sim *s)
 {
     return smg_agent_records(s->instance[SMG_ROUTER].agent);
+}
+
+uint64_t smg_sim_used_bytes(const struct smg_sim *s, uint32_t instance)
+{
+    return s->instance[instance].pool.used_bytes;
 }
 
 const struct smg_run_stats *smg_sim_stats(const struct smg_sim *s)

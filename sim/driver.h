@@ -21,6 +21,8 @@ int smg_sim_create(const struct smg_world *w, const struct smg_engine_type *type
 int smg_sim_run(struct smg_sim *s, struct smg_diag *diag);
 const struct smg_records *smg_sim_records(const struct smg_sim *s);
 const struct smg_run_stats *smg_sim_stats(const struct smg_sim *s);
+/* KV memory that an instance holds, bytes; 0 when every request gave back what it had. */
+uint64_t smg_sim_used_bytes(const struct smg_sim *s, uint32_t instance);
 void smg_sim_destroy(struct smg_sim *s);
 
 #pragma GCC visibility pop

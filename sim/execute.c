@@ -107,7 +107,7 @@ int smg_sim_kick(struct smg_sim *s, uint16_t instance)
     struct smg_op *op;
     int status = SMG_OK;
 
-    while (!status && (op = smg_lanes_start(s->instance[instance].lanes)))
+    while (!status && !s->instance[instance].dead && (op = smg_lanes_start(s->instance[instance].lanes)))
         status = start(s, instance, op);
     return status;
 }
@@ -141,6 +141,8 @@ int smg_sim_submit(struct smg_sim *s, uint16_t instance, const struct smg_action
         else
             status = smg_lanes_submit(s->instance[instance].lanes, a, a->n_items ? actions->items + a->item_first : NULL);
     }
+    if (!status && s->instance[instance].told)
+        status = smg_sim_drop_lost(s, instance);
     return status ? status : smg_sim_kick(s, instance);
 }
 
@@ -271,6 +273,10 @@ int smg_sim_deliver(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     const struct smg_action *a = &op->action;
     int status;
 
+    if (s->instance[a->peer].dead) /* no acknowledgement: what waits for one ends when the death is known */
+        return a->kind == SMG_ACT_SEND ? op_done(s, instance, op) : SMG_OK;
+    if (s->instance[instance].dead && s->instance[a->peer].told)
+        return SMG_OK;
     if (a->bytes)
         s->stats.received_bytes[path_of(a)] += a->bytes;
     if (a->kind == SMG_ACT_SEND)

@@ -14,6 +14,7 @@ libsmgsim_la_SOURCES = \
 	sim/engine_priv.h \
 	sim/engine_timers.c \
 	sim/execute.c \
+	sim/faults.c \
 	sim/memory.c \
 	sim/sim_priv.h
 

@@ -20,7 +20,10 @@ enum smg_pending_kind {
     SMG_PENDING_ARRIVALS,    /* next requests arrive */
     SMG_PENDING_OP,          /* current phase of an operation ends */
     SMG_PENDING_DELIVER,     /* a WRITE, REPLY or message reaches the other side */
-    SMG_PENDING_TIMER        /* TIMER action of an agent */
+    SMG_PENDING_TIMER,       /* TIMER action of an agent */
+    SMG_PENDING_DEATH,       /* an instance dies */
+    SMG_PENDING_NOTICE,      /* the others get to know */
+    SMG_PENDING_LOST         /* of an operation that has ended because its peer is lost */
 };
 
 struct smg_pending {
@@ -37,6 +40,8 @@ struct smg_instance {
     double pcie_Bps, gather_Bps;
     int shared_cpu;          /* gathers are flows that share the node's CPU */
     struct smg_pool pool;
+    int dead;                /* it does nothing any more */
+    int told;                /* knows that faults.instance is lost */
 };
 
 struct smg_sim {
@@ -76,5 +81,11 @@ int smg_sim_deliver(struct smg_sim *s, uint16_t instance, struct smg_op *op);
 int smg_sim_reserve(struct smg_sim *s, uint16_t instance, const struct smg_action *a);
 int smg_sim_release(struct smg_sim *s, uint16_t instance, const struct smg_action *a);
 int smg_sim_placed(struct smg_sim *s, const struct smg_op *op);
+
+/* faults.c */
+int smg_sim_plan_death(struct smg_sim *s);
+int smg_sim_death(struct smg_sim *s);
+int smg_sim_notice(struct smg_sim *s);
+int smg_sim_drop_lost(struct smg_sim *s, uint16_t instance);
 
 #endif

@@ -23,6 +23,7 @@ SMG_UNIT_TESTS += tests/test_importance_file
 SMG_UNIT_TESTS += tests/test_generator
 SMG_UNIT_TESTS += tests/test_selection
 SMG_UNIT_TESTS += tests/test_agent_faults
+SMG_UNIT_TESTS += tests/test_faults
 SMG_UNIT_TESTS += tests/test_agent_order
 SMG_UNIT_TESTS += tests/test_core_lanes
 SMG_UNIT_TESTS += tests/test_core_pool
@@ -84,6 +85,7 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_decisions.sh \
 	tests/e2e_emu.sh \
 	tests/e2e_errors.sh \
+	tests/e2e_faults.sh \
 	tests/e2e_install.sh \
 	tests/e2e_kernels.sh \
 	tests/e2e_kernels_measure.sh \

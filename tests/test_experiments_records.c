@@ -86,7 +86,7 @@ static int hand_setup(void **state)
     h->stats.duplicate_bytes[0] = 77;
     h->stats.sent_bytes[SMG_PATH_PUSH] = h->stats.received_bytes[SMG_PATH_PUSH] = 5000000000;
     h->stats.messages[SMG_PATH_PUSH] = 12;
-    h->run = (struct smg_run){&h->world, &h->records, &h->stats, "sim", "native", NULL};
+    h->run = (struct smg_run){&h->world, &h->records, &h->stats, "sim", "native", NULL, NULL};
     *state = h;
     return 0;
 }

@@ -25,7 +25,7 @@ static void simulate(const struct smg_world *w, const struct smg_outdir *o)
     if (smg_sim_run(sim, &diag))
         fail_msg("%s", diag.text);
     assert_int_equal(smg_log_close(&log, &diag), SMG_OK);
-    run = (struct smg_run){w, smg_sim_records(sim), smg_sim_stats(sim), "sim", "native", NULL};
+    run = (struct smg_run){w, smg_sim_records(sim), smg_sim_stats(sim), "sim", "native", NULL, NULL};
     if (smg_run_write(o, &run, &diag))
         fail_msg("%s", diag.text);
     smg_sim_destroy(sim);

@@ -69,8 +69,9 @@ static const char *const defaults =
     "'file':''},"
     "'profile':{'shift':0.0},'hack':{'layout':'atc26','bits':2,'group':64,'fused':false},"
     "'gdr':true,'detail':'layer','engine':'simgrid',"
-    "'emu':{'compute':'paced','backend':'cpu','verify':'all','token':'none','write_order':'device','link':'shaped','mutant':'none','time_scale':"
+    "'emu':{'compute':'paced','backend':'cpu','verify':'all','token':'none','write_order':'device','link':'shaped','mutant':'none','fault':'none','time_scale':"
     "1.0},"
+    "'faults':{'instance':0,'at_s':0.0,'detect_s':0.1},"
     "'slo':{'ttft_s':2.0,'ttst_s':1.0,'tbt_s':0.5},"
     "'records':{'tokens':true,'decisions':false,'timeline':false,'events':true}}";
 

@@ -87,6 +87,11 @@ static int idle_decode(const struct smg_scenario *s)
     return smg_instance_idle(&s->decode);
 }
 
+static int nobody_dies(const struct smg_scenario *s)
+{
+    return s->faults.instance == 0;
+}
+
 static const char all_given[] = "has no effect: every key that it stands for is given";
 
 static const struct rule rules[] = {
@@ -114,6 +119,8 @@ static const struct rule rules[] = {
     {"selection.alpha", no_kernels, NULL,
      "has no effect: what the threshold selects is given by selection.natural; emu.compute: kernels counts by it"},
     {"selection.batch_mean", NULL, NULL, "has no effect yet: each request counts by itself"},
+    {"faults.at_s", nobody_dies, "faults.instance", NULL},
+    {"faults.detect_s", nobody_dies, "faults.instance", NULL},
     {"hack.layout", no_hack, "scheme", NULL},
     {"hack.bits", no_hack, "scheme", NULL},
     {"hack.group", no_hack, "scheme", NULL},

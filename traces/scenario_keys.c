@@ -220,7 +220,12 @@ static const struct smg_key table[] = {
     CHOICE("emu.write_order", emu.write_order, "device", write_orders, "What keeps the mask behind the data."),
     CHOICE("emu.link", emu.link, "shaped", links, "Emulated links: held to link_gbps in software, or as fast as the fabric is."),
     CHOICE("emu.mutant", emu.mutant, "none", mutants, "Test only: plants a bug that verification must catch."),
+    TEXT("emu.fault", emu.fault, "none", "Test only: what an instance does to itself, INSTANCE:ACT:WHEN:N."),
     NUMBER("emu.time_scale", emu.time_scale, "1.0", "", 0, 1000, "Paced durations are multiplied by this."),
+
+    COUNT("faults.instance", faults.instance, "0", "", 0, 65535, "Simulation: this instance dies; 0: none."),
+    NUMBER("faults.at_s", faults.at_s, "0", "s", 0, 1e9, "When it dies, from the start of the run."),
+    NUMBER("faults.detect_s", faults.detect_s, "0.1", "s", 0, 1e9, "How long until the other instances know; the default is an assumption."),
 
     NUMBER("slo.ttft_s", slo.ttft_s, "2", "s", TINY, 1e9, "Goodput: most time to the first token."),
     NUMBER("slo.ttst_s", slo.ttst_s, "1", "s", TINY, 1e9, "Goodput: most time from the first to the second token."),

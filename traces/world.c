@@ -311,6 +311,10 @@ static int fill(struct smg_world *w, struct smg_diag *diag)
     if (status != SMG_OK) {
         return status;
     }
+    if (w->scenario.faults.instance >= smg_world_instances(w)) {
+        return smg_diag_set(diag, SMG_ERR_INVALID, "key 'faults.instance': there are %u instances (0: none dies), found %u",
+                            w->prefill_instances + w->decode_instances, w->scenario.faults.instance);
+    }
     count_over_length(w);
     status = check_recording(w, diag);
     return status == SMG_OK ? make_importance(w, diag) : status;
