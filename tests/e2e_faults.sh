@@ -126,7 +126,10 @@ fault slow-receiver sound "" "" $base emu.fault=4:slow-receiver:start:1
 memory="$base workload.batch_barrier=false workload.requests=3 decode.host_memory_gib=0.0049"
 fault waits-for-memory sound "" "" $memory
 fault waits-for-a-lost-one sound 0 "lost instance 1" $memory emu.fault=1:kill:write:2
-emu too-large 1 $base workload.kind=trace workload.format=csv "workload.file=$top_srcdir/tests/e2e/lengths.csv" decode.host_memory_gib=0.007
+[ "$(column "$work/waits-for-memory" decode_join_s | cut -d' ' -f2 | sort -g | tail -n 1)" \> \
+    "$(column "$work/waits-for-memory" finish_s | cut -d' ' -f2 | sort -g | head -n 1)" ] || fail "waits-for-memory: nobody waited"
+emu too-large 1 proactive.kr_blocks=100 workload.batch_barrier=false workload.kind=trace workload.format=csv \
+    "workload.file=$top_srcdir/tests/e2e/lengths.csv" decode.host_memory_gib=0.0049
 says too-large "capacity exceeded"
 [ "$(column "$work/too-large" status | grep -c failed)" -lt "$(column "$work/too-large" status | grep -c finished)" ] ||
     fail "too-large: more fail than those that cannot fit" "$work/too-large/requests.csv"

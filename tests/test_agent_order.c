@@ -257,6 +257,127 @@ static void test_router_hears_second_token_first(void **state)
     tear_down(&s);
 }
 
+/* ---- Lost peers ---- */
+
+static void lose(struct stage *s, uint16_t peer)
+{
+    struct smg_event e;
+
+    memset(&e, 0, sizeof e);
+    e.kind = SMG_EV_PEER_LOST;
+    e.peer = peer;
+    e.status = SMG_ERR_LOST;
+    step(s, &e);
+}
+
+/* Prefill loses its decode instance while it computes: the router hears it at once, and once more when the GPU is free. */
+static void test_prefill_loses_decode(void **state)
+{
+    struct smg_event layer;
+    struct stage s;
+
+    (void)state;
+    set_up(&s, PREFILL);
+    assign(&s, SMG_MSG_PREFILL, DECODE, 0);
+    say(&s, SMG_MSG_POOL, DECODE, 0);
+    reserved(&s, 0, SMG_OK);
+    lose(&s, DECODE);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_FAILED, SMG_ROUTER), 1);
+    assert_int_equal(s.actions.action[0].msg.u.failed.busy, 1);
+    lose(&s, DECODE);
+    assert_int_equal(s.actions.n, 0);
+    memset(&layer, 0, sizeof layer);
+    layer.kind = SMG_EV_KV_READY;
+    for (uint16_t l = 0; l < s.world.model.layers; l++) {
+        layer.layer_lo = l;
+        layer.layer_hi = (uint16_t)(l + 1);
+        step(&s, &layer);
+    }
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_FAILED, SMG_ROUTER), 1);
+    assert_int_equal(s.actions.action[s.actions.n - 1].msg.u.failed.busy, 0);
+    assert_int_equal(s.actions.action[s.actions.n - 1].msg.u.failed.instance, DECODE);
+    say(&s, SMG_MSG_DONE, DECODE, 0); /* of a lost peer: nothing */
+    assert_int_equal(s.actions.n, 0);
+    assign(&s, SMG_MSG_PREFILL, DECODE, 1);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_FAILED, SMG_ROUTER), 1);
+    assert_int_equal(wanted(&s, SMG_ACT_RESERVE, SMG_MSG_NONE, 0), 0);
+    tear_down(&s);
+}
+
+/* Decode loses prefill: a request that was not handed off fails, one that was (mode full) goes on. */
+static void test_decode_loses_prefill(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    set_up(&s, DECODE);
+    s.world.scenario.workload.batch_barrier_set = 1;
+    s.world.scenario.workload.batch_barrier = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        assign(&s, SMG_MSG_DECODE, PREFILL, i);
+        reserved(&s, i, SMG_OK);
+    }
+    say(&s, SMG_MSG_HANDOFF, PREFILL, 1);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_READY, SMG_ROUTER), 1);
+    lose(&s, PREFILL);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_FAILED, SMG_ROUTER), 1);
+    assert_int_equal(wanted(&s, SMG_ACT_RELEASE, SMG_MSG_NONE, 0), 1);
+    assert_int_equal(s.actions.action[0].request, 0);
+    assert_int_equal(s.actions.action[0].msg.u.failed.instance, PREFILL);
+    tear_down(&s);
+}
+
+static void test_router_has_no_prefill_left(void **state)
+{
+    const struct smg_records *r;
+    struct stage s;
+
+    (void)state;
+    set_up(&s, SMG_ROUTER);
+    arrive(&s, 0);
+    arrive(&s, 1);
+    dispatch(&s);
+    lose(&s, PREFILL);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_FAILED, DECODE), 1);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_FAILED, PREFILL), 0);
+    r = smg_agent_records(s.agent);
+    assert_true(r->failed == 2 && r->lost == 1);
+    assert_true(r->request[0].culprit == PREFILL && r->request[1].culprit == PREFILL && r->request[1].prefill_instance == 0);
+    tear_down(&s);
+}
+
+/* The one that was cut off is heard first, and blames the one that cut it off; the accusation puts that right. */
+static void test_router_hears_the_accused_first(void **state)
+{
+    const struct smg_request_record *q;
+    struct smg_event e;
+    struct stage s;
+
+    (void)state;
+    set_up(&s, SMG_ROUTER);
+    arrive(&s, 0);
+    dispatch(&s);
+    e = message(SMG_MSG_FAILED, DECODE, 0);
+    e.msg.u.failed.status = SMG_ERR_LOST;
+    e.msg.u.failed.instance = PREFILL;
+    step(&s, &e);
+    q = &smg_agent_records(s.agent)->request[0];
+    assert_true(q->reason == SMG_ERR_LOST && q->culprit == PREFILL);
+    assert_int_equal(smg_agent_records(s.agent)->lost, 0);
+    e = message(SMG_MSG_FAILED, PREFILL, 0);
+    e.msg.u.failed.status = SMG_ERR_PROTOCOL;
+    e.msg.u.failed.instance = DECODE;
+    e.msg.u.failed.busy = 1;
+    step(&s, &e);
+    assert_true(q->reason == SMG_ERR_PROTOCOL && q->culprit == DECODE);
+    arrive(&s, 1); /* no decode instance is trusted any more */
+    dispatch(&s);
+    assert_int_equal(smg_agent_records(s.agent)->failed, 2);
+    e.msg.u.failed.instance = PREFILL;
+    assert_int_equal(smg_agent_step(s.agent, &e, &s.actions), SMG_ERR_PROTOCOL);
+    tear_down(&s);
+}
+
 /* ---- What no correct driver sends ---- */
 
 static struct smg_event done(enum smg_purpose purpose, uint32_t request)
@@ -375,6 +496,10 @@ int main(void)
         cmocka_unit_test(test_router_hears_token_of_a_failed_request),
         cmocka_unit_test(test_router_hears_second_token_first),
         cmocka_unit_test(test_prefill_done_before_the_last_layer),
+        cmocka_unit_test(test_prefill_loses_decode),
+        cmocka_unit_test(test_decode_loses_prefill),
+        cmocka_unit_test(test_router_has_no_prefill_left),
+        cmocka_unit_test(test_router_hears_the_accused_first),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_prefill_refuses),
     };

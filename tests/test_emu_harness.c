@@ -247,21 +247,72 @@ static void test_halted(void **state)
     struct smg_run_stats stats;
     struct smg_harness h;
     struct smg_diag diag = {""};
+    char how[40];
+    int unused;
 
     (void)state;
     begin(stopped_at_once, NULL, &h);
-    while (!smg_harness_halted(&h)) {
+    while (!smg_harness_halted(&h, 2)) {
         usleep(1000);
     }
-    assert_int_equal(smg_harness_halted(&h), 2);
+    assert_int_equal(smg_harness_halted(&h, 1), 0);
+    assert_int_equal(smg_harness_child(&h, 2, &unused, how, sizeof how), SMG_CHILD_RUNS);
     assert_int_equal(kill(h.pid[2], SIGCONT), 0);
-    while (smg_harness_halted(&h)) {
+    while (smg_harness_halted(&h, 2)) {
         usleep(1000);
     }
     assert_int_equal(swap(&h, answer_s, &diag), SMG_OK);
     assert_int_equal(smg_harness_start(&h, answer_s, &diag), SMG_OK);
     smg_harness_stop(&h);
     assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_OK);
+    smg_run_stats_free(&stats);
+}
+
+static int beats_and_dies(void *arg, struct smg_harness *h)
+{
+    (void)arg;
+    for (uint32_t i = 0; i < h->self; i++)
+        smg_harness_beat(h);
+    if (h->self == 1)
+        raise(SIGKILL);
+    if (h->self == 2)
+        _exit(3);
+    return report(h, SMG_ERR_LOST);
+}
+
+static void becomes(struct smg_harness *h, uint16_t instance, enum smg_child what, const char *how)
+{
+    char text[40] = "";
+    int status = SMG_OK;
+
+    while (smg_harness_child(h, instance, &status, text, sizeof text) == SMG_CHILD_RUNS)
+        usleep(1000);
+    assert_int_equal(smg_harness_child(h, instance, &status, text, sizeof text), what);
+    assert_string_equal(text, how);
+    assert_int_equal(status, what == SMG_CHILD_REPORTED ? SMG_ERR_LOST : SMG_OK);
+    assert_int_equal(smg_harness_beats(h, instance), instance);
+}
+
+/* What became of each child is known before anything is collected; those that are given up are no failure. */
+static void test_ends(void **state)
+{
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+
+    (void)state;
+    begin(beats_and_dies, NULL, &h);
+    becomes(&h, 1, SMG_CHILD_GONE, "signal 9");
+    becomes(&h, 2, SMG_CHILD_GONE, "ended with status 3");
+    becomes(&h, 3, SMG_CHILD_REPORTED, "");
+    for (uint16_t i = 1; i < INSTANCES; i++)
+        smg_harness_lose(&h, i);
+    assert_int_equal(smg_run_stats_init(&stats, REQUESTS), SMG_OK);
+    assert_int_equal(smg_harness_collect(&h, answer_s, &stats, &diag), SMG_OK);
+    assert_true(h.lost[1] == 2 && h.lost[2] == 2 && h.lost[3] == 1);
+    assert_int_equal(stats.digest[1], 3); /* what the one that reported has counted is there */
+    smg_harness_close(&h);
+    alarm(0);
     smg_run_stats_free(&stats);
 }
 
@@ -275,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_half_a_report),
         cmocka_unit_test(test_stopped_after_report),
         cmocka_unit_test(test_halted),
+        cmocka_unit_test(test_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,12 @@ static void check_actions(const struct smg_actions *actions)
     }
 }
 
+static int same(const struct smg_actions *a, const struct smg_actions *b)
+{
+    return a->n == b->n && a->n_items == b->n_items && (!a->n || !memcmp(a->action, b->action, a->n * sizeof *a->action)) &&
+           (!a->n_items || !memcmp(a->items, b->items, a->n_items * sizeof *a->items));
+}
+
 static void set_switches(struct smg_world *w, uint8_t bits)
 {
     static const char *const schemes[] = {"smartgen", "partial", "full", "hack"};
@@ -35,17 +41,17 @@ static void set_switches(struct smg_world *w, uint8_t bits)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    struct smg_agent *agent[AGENTS] = {NULL};
-    struct smg_actions actions = {0};
+    struct smg_agent *agent[AGENTS] = {NULL}, *twin[AGENTS] = {NULL};
+    struct smg_actions actions = {0}, theirs = {0};
     struct smg_world w;
     struct smg_event e;
-    int refused[AGENTS] = {0};
+    int refused[AGENTS] = {0}, status;
 
     if (!bytes)
         return 0;
     set_switches(&w, data[0]);
     for (uint16_t i = 0; i < AGENTS; i++)
-        fuzz_must(smg_agent_create(&w, i, &agent[i]) == SMG_OK);
+        fuzz_must(smg_agent_create(&w, i, &agent[i]) == SMG_OK && smg_agent_create(&w, i, &twin[i]) == SMG_OK);
     for (data++, bytes--; bytes >= 2;) {
         unsigned to = data[0] % AGENTS;
         size_t n = data[1] < bytes - 2 ? data[1] : bytes - 2;
@@ -55,12 +61,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         bytes -= 2 + n;
         if (refused[to]) /* it must not be stepped again */
             continue;
-        refused[to] = smg_agent_step(agent[to], &e, &actions) != SMG_OK;
-        if (!refused[to])
-            check_actions(&actions);
+        status = smg_agent_step(agent[to], &e, &actions);
+        if (status == SMG_ERR_PROTOCOL && e.kind == SMG_EV_MSG)
+            continue; /* the agent is as it was: its twin, who has not heard that, goes on in the same way */
+        refused[to] = status != SMG_OK;
+        if (refused[to])
+            continue;
+        check_actions(&actions);
+        fuzz_must(smg_agent_step(twin[to], &e, &theirs) == SMG_OK && same(&actions, &theirs));
     }
-    for (int i = 0; i < AGENTS; i++)
+    for (int i = 0; i < AGENTS; i++) {
         smg_agent_destroy(agent[i]);
+        smg_agent_destroy(twin[i]);
+    }
     smg_actions_free(&actions);
+    smg_actions_free(&theirs);
     return 0;
 }
