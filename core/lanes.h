@@ -22,7 +22,7 @@ struct smg_op {
     struct smg_item *items;      /* [action.n_items], owned */
     uint16_t instance;
     double start_s;              /* the driver's */
-    uint64_t phase;              /* the driver's */
+    uint64_t phase, moved;       /* the driver's */
 };
 
 struct smg_lanes;

@@ -113,7 +113,7 @@ static int completed(struct smg_process *p, const struct smg_completion *c)
         return smg_process_failed(p, c);
     switch (c->context & SMG_CONTEXT_MASK) {
     case SMG_CONTEXT_OP:
-        return smg_process_completed(p, op);
+        return smg_process_completed(p, op, c->bytes);
     case SMG_CONTEXT_RECEIVE:
         return smg_ctl_received(p, c);
     case SMG_CONTEXT_SEND:

@@ -192,7 +192,7 @@ struct smg_timer smg_process_timer_pop(struct smg_process *p);                  
 int smg_process_submit(struct smg_process *p);                       /* the actions of a step */
 int smg_process_kick(struct smg_process *p);                         /* starts what heads its lane */
 int smg_process_resume(struct smg_process *p, struct smg_op *op);    /* its timer is due */
-int smg_process_completed(struct smg_process *p, struct smg_op *op); /* one of its transfers is */
+int smg_process_completed(struct smg_process *p, struct smg_op *op, uint64_t bytes); /* one of its transfers is */
 int smg_process_done(struct smg_process *p, struct smg_op *op);      /* completes it, with its event */
 
 /* process_setup.c */

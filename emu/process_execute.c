@@ -148,18 +148,31 @@ int smg_process_resume(struct smg_process *p, struct smg_op *op)
     }
 }
 
-int smg_process_completed(struct smg_process *p, struct smg_op *op)
+/* A part of a reply has landed. One that has not the bytes that were asked for is nonsense: what waits for it ends with its sender. */
+static int received(struct smg_process *p, struct smg_op *op, uint64_t bytes, int *complete)
+{
+    int status;
+
+    op->moved += bytes;
+    *complete = !--op->phase;
+    if (!*complete)
+        return SMG_OK;
+    if (op->moved != op->action.bytes) {
+        *complete = 0;
+        return smg_process_cut(p, op->action.peer, SMG_ERR_PROTOCOL);
+    }
+    status = smg_decode_received(p, op);
+    return status ? status : smg_fault_at(p, SMG_FAULT_REPLY);
+}
+
+int smg_process_completed(struct smg_process *p, struct smg_op *op, uint64_t bytes)
 {
     int complete = 1, status = SMG_OK;
 
     if (op->action.kind == SMG_ACT_WRITE) {
         status = smg_prefill_write_done(p, op, &complete);
     } else if (op->action.kind == SMG_ACT_RECV) {
-        complete = !--op->phase;
-        if (complete)
-            status = smg_decode_received(p, op);
-        if (complete && !status)
-            status = smg_fault_at(p, SMG_FAULT_REPLY);
+        status = received(p, op, bytes, &complete);
     } else {
         smg_prefill_reply_done(p, &op->action);
     }

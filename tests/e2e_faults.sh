@@ -131,6 +131,7 @@ fault waits-for-a-lost-one sound 0 "lost instance 1" $memory emu.fault=1:kill:wr
 emu too-large 1 proactive.kr_blocks=100 workload.batch_barrier=false workload.kind=trace workload.format=csv \
     "workload.file=$top_srcdir/tests/e2e/lengths.csv" decode.host_memory_gib=0.0049
 says too-large "capacity exceeded"
+holds too-large "$work/too-large"
 [ "$(column "$work/too-large" status | grep -c failed)" -lt "$(column "$work/too-large" status | grep -c finished)" ] ||
     fail "too-large: more fail than those that cannot fit" "$work/too-large/requests.csv"
 ok "too-large: $(column "$work/too-large" status | grep -c failed) of 6 requests cannot fit and fail alone"
