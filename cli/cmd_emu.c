@@ -188,7 +188,8 @@ static struct unwritten *share_unwritten(int wanted)
 /* *status_out: how the run itself ended. */
 static int emulate(const struct smg_args *a, struct smg_world *w, int *status_out)
 {
-    struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s, NULL};
+    struct smg_emu_config config = {
+        a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s, NULL};
     const char *provider = a->device ? a->device : strcmp(config.fabric, "ofi") ? config.fabric : "tcp";
     struct smg_run run = {w, NULL, NULL, "emu", provider, a->n_operands ? a->operand[0] : NULL, NULL};
     struct smg_records records;

@@ -29,7 +29,7 @@ struct smg_agent {
         struct smg_rank *rank;
     } ranks[SMG_RANK_CACHE];
     uint32_t rank_clock;
-    int32_t *lost;               /* [instances] 0: there, else why it is lost */
+    int32_t *lost; /* [instances] 0: there, else why it is lost */
 };
 
 extern const struct smg_agent_type smg_router_agent;
@@ -50,7 +50,8 @@ struct smg_action *smg_agent_act(struct smg_agent *a, struct smg_actions *out, e
 int smg_agent_needs_nothing(const struct smg_agent *a, uint16_t mode);
 /* Tells the router that a request has failed, which instance is to blame (0: none), and whether this GPU is busy with it all the
  * same. SMG_ERR_NOMEM. */
-int smg_agent_tell_failed(struct smg_agent *a, struct smg_actions *out, uint32_t request, int status, uint16_t instance, int busy);
+int smg_agent_tell_failed(struct smg_agent *a, struct smg_actions *out, uint32_t request, int status, uint16_t instance,
+                          int busy);
 /* Appends a SEND of a message about `request` and returns it for its fields to be filled; NULL: out of memory. */
 struct smg_action *smg_agent_send(struct smg_agent *a, struct smg_actions *out, uint16_t to, enum smg_message_kind kind,
                                   uint32_t request);

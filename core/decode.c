@@ -26,7 +26,7 @@ struct stage {
 struct seat {
     struct seat *next;           /* by request id, ascending */
     uint32_t request;
-    uint16_t prefill;            /* before the assignment: who has said DONE */
+    uint16_t prefill; /* before the assignment: who has said DONE */
     uint16_t mode;
     uint32_t prompt_tokens, output_tokens, kr_blocks, total_blocks;
     struct smg_rank *rank;       /* NULL until the first grant */
@@ -466,7 +466,8 @@ static int send_grants(struct decode *d, struct smg_actions *out)
         return SMG_OK;
     for (uint32_t i = 0; i < d->n_batch && !status; i++) {
         struct seat *s = d->batch[i];
-        if (s->mode != SMG_MODE_FULL && !s->failed && !d->base.lost[s->prefill] && s->tokens >= first_step && s->granted_next < s->total_blocks)
+        if (s->mode != SMG_MODE_FULL && !s->failed && !d->base.lost[s->prefill] && s->tokens >= first_step &&
+            s->granted_next < s->total_blocks)
             status = grant(d, s, &d->stage[d->s], out);
     }
     return status;

@@ -42,7 +42,7 @@ struct job {
     struct smg_grid grid;
     struct smg_rank *rank;
     int assigned, done_asked, failed;
-    uint16_t culprit;            /* of a failure: the instance that is to blame, 0: none */
+    uint16_t culprit;             /* of a failure: the instance that is to blame, 0: none */
     int asked, reserved, started; /* RESERVE is out, memory is held, prefill computes or has computed */
     uint32_t offloaded;          /* layers in host memory, in order */
     uint32_t queued;             /* layers whose chunks are queued */

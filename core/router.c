@@ -24,7 +24,7 @@ struct router {
     uint32_t decoding;          /* requests that will need decode and have not failed */
     uint32_t ready;
     int timer_pending, started;
-    int32_t lost_status;        /* of the instance that was lost last, and which it was */
+    int32_t lost_status; /* of the instance that was lost last, and which it was */
     uint16_t lost_instance;
 };
 
@@ -488,7 +488,8 @@ static void blame(struct smg_request_record *q, uint16_t culprit)
 }
 
 /* A request failed somewhere. From a prefill instance the word also says that its GPU does not (or no longer) compute the prompt,
- * unless it says that it is busy; it comes once more when the failure was another instance's. An instance whose partner has cut it off gets no new requests. */
+ * unless it says that it is busy; it comes once more when the failure was another instance's. An instance whose partner has cut
+ * it off gets no new requests. */
 static int on_failed(struct router *r, const struct smg_event *e, struct smg_actions *out)
 {
     uint32_t request = e->msg.request, culprit = e->msg.u.failed.instance;
@@ -519,8 +520,8 @@ static int can_spare(const struct router *r, const struct smg_request_record *q,
 {
     if (all_tokens(q))
         return 1;
-    return lost == q->prefill_instance && q->decode_instance && !r->base.lost[q->decode_instance] &&
-           !isnan(q->first_token_s) && smg_agent_needs_nothing(&r->base, q->mode);
+    return lost == q->prefill_instance && q->decode_instance && !r->base.lost[q->decode_instance] && !isnan(q->first_token_s) &&
+           smg_agent_needs_nothing(&r->base, q->mode);
 }
 
 static int on_peer_lost(struct router *r, const struct smg_event *e, struct smg_actions *out)

@@ -13,8 +13,8 @@ enum { SMG_DEVICE_BYTES = 96 };
 
 /* What a run was left by, and what of it cannot be had. */
 struct smg_emu_losses {
-    char text[512];                                /* "lost instance 2 (signal 9)", for a person; "" none */
-    uint8_t silent[1u << 16];                      /* [instance] it has given no report: its logs may end anywhere */
+    char text[512];           /* "lost instance 2 (signal 9)", for a person; "" none */
+    uint8_t silent[1u << 16]; /* [instance] it has given no report: its logs may end anywhere */
 };
 
 struct smg_emu_config {
@@ -27,14 +27,15 @@ struct smg_emu_config {
     int (*observe)(void *arg, uint16_t instance, struct smg_observer *out);
     int (*observed)(void *arg, uint16_t instance, struct smg_observer *observer);
     void *arg;
-    double stall_timeout_s;                        /* no event for so long: deadlock; no sign of life: lost */
-    struct smg_emu_losses *losses;                 /* filled in, NULL: not wanted */
+    double stall_timeout_s;        /* no event for so long: deadlock; no sign of life: lost */
+    struct smg_emu_losses *losses; /* filled in, NULL: not wanted */
 };
 
 /* Runs the world with --role all: forks one process per instance, is the router itself, and returns when every request is
- * settled. An instance that is lost costs the requests that it holds (records, losses); the run itself succeeds. On success and on failed verification records (initialised here; free with smg_records_free) and stats are filled.
- * Needs detail: layer. SMG_ERR_VERIFY: bytes used for attention were not those of the prompt's KV; diag names instance, request,
- * layer, head and token. */
+ * settled. An instance that is lost costs the requests that it holds (records, losses); the run itself succeeds. On success and
+ * on failed verification records (initialised here; free with smg_records_free) and stats are filled. Needs detail: layer.
+ * SMG_ERR_VERIFY: bytes used for attention were not those of the prompt's KV; diag names instance, request, layer, head and
+ * token. */
 int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records,
                 struct smg_run_stats *stats, struct smg_diag *diag);
 

@@ -180,8 +180,8 @@ int smg_fabric_poll(struct smg_fabric *f, struct smg_completion *out, size_t cap
 /* From any thread: ends the poll that is waiting, or the next one. Not from a signal handler. */
 void smg_fabric_wake(struct smg_fabric *f);
 
-/* Breaks every queue pair with a peer, for good: what is in flight completes with SMG_ERR_LOST, then PEER_LOST is reported. The peer
- * sees the same. */
+/* Breaks every queue pair with a peer, for good: what is in flight completes with SMG_ERR_LOST, then PEER_LOST is reported. The
+ * peer sees the same. */
 void smg_fabric_cut(struct smg_fabric *f, uint16_t peer);
 
 /* What the device calls an error number of a completion; "" for 0. Never NULL; static storage. */

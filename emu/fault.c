@@ -7,7 +7,8 @@
 
 #include "emu/process.h"
 
-static const char *const acts[] = {"none", "kill", "stop", "garbage", "bad-index", "bad-cookie", "too-long", "slow-receiver", NULL};
+static const char *const acts[] = {"none",       "kill",     "stop",          "garbage", "bad-index",
+                                   "bad-cookie", "too-long", "slow-receiver", NULL};
 static const char *const whens[] = {"start", "write", "handoff", "token", "reply", NULL};
 
 /* Index of a word of `bytes` characters, -1: unknown. */

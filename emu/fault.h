@@ -29,9 +29,9 @@ struct smg_fault {
     enum smg_fault_act act;
     enum smg_fault_when when;
     uint32_t instance;
-    uint32_t n;            /* at the n-th such moment */
+    uint32_t n; /* at the n-th such moment */
     uint32_t seen;
-    int armed;             /* it has come to that, and the act waits for its chance or goes on */
+    int armed; /* it has come to that, and the act waits for its chance or goes on */
 };
 
 /* "none", or INSTANCE:ACT:WHEN:N with 1 <= INSTANCE < instances and N >= 1. SMG_ERR_INVALID: diag says what is expected. */

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ enum kind { KIND_PUBLICATION = 0x50554221, KIND_READY, KIND_REPORT };
 
 struct smg_pulse {
     size_t bytes;
-    _Atomic uint32_t beats[];    /* [instances] */
+    _Atomic uint32_t beats[]; /* [instances] */
 };
 
 double smg_harness_now(const struct smg_harness *h)
@@ -355,7 +355,8 @@ static void tell_end(struct smg_harness *h, uint16_t instance, char *how, size_t
     double until_s = smg_pipe_now_s() + ending_s;
     siginfo_t info = {.si_pid = 0};
 
-    while (!waitid(P_PID, (id_t)h->pid[instance], &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid && smg_pipe_now_s() < until_s)
+    while (!waitid(P_PID, (id_t)h->pid[instance], &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid &&
+           smg_pipe_now_s() < until_s)
         poll(NULL, 0, 1);
     if (info.si_pid && info.si_code == CLD_EXITED)
         snprintf(how, how_bytes, "ended with status %d", info.si_status);

@@ -89,11 +89,11 @@ enum { SMG_CTL_RECEIVES = 32, SMG_CTL_SENDS = 64 };
 
 /* What the router sees of a child. */
 struct smg_watch {
-    double quiet_s;     /* without a sign of life, while this process was awake */
-    double gone_s;      /* when it was found gone */
+    double quiet_s; /* without a sign of life, while this process was awake */
+    double gone_s;  /* when it was found gone */
     uint32_t beats;
-    int gone;           /* its process has ended */
-    char how[80];       /* it was lost, and how, for a person; "" */
+    int gone;     /* its process has ended */
+    char how[80]; /* it was lost, and how, for a person; "" */
 };
 
 /* Most segments of one receive. */
@@ -166,20 +166,20 @@ int smg_process_half_is(struct smg_process *p, uint32_t request, uint32_t layer,
 int smg_process_compute(struct smg_process *p, uint32_t request, int status);
 
 /* process_lost.c */
-/* Gives a peer up, for what it sent (SMG_ERR_PROTOCOL) or because it is gone (SMG_ERR_LOST): the agent hears of it, then the connection
- * is broken, and when the fabric has said its last word the operations towards it end. Never the router: an instance without a router
- * ends. */
+/* Gives a peer up, for what it sent (SMG_ERR_PROTOCOL) or because it is gone (SMG_ERR_LOST): the agent hears of it, then the
+ * connection is broken, and when the fabric has said its last word the operations towards it end. Never the router: an instance
+ * without a router ends. */
 int smg_process_cut(struct smg_process *p, uint16_t peer, int why);
 int smg_process_told(struct smg_process *p, uint16_t peer); /* the agent's actions on PEER_LOST are taken */
 int smg_process_lost(struct smg_process *p, uint16_t peer); /* the fabric's last word */
-int smg_process_drop_lost(struct smg_process *p); /* ends operations towards peers that the agent knows to be lost */
+int smg_process_drop_lost(struct smg_process *p);           /* ends operations towards peers that the agent knows to be lost */
 /* A post to a peer was refused: SMG_OK when that costs only this peer. */
 int smg_process_post_failed(struct smg_process *p, uint16_t peer, int status);
 int smg_process_failed(struct smg_process *p, const struct smg_completion *c); /* a completion with an error */
 
 /* process_watch.c, for the router */
-int smg_process_watch(struct smg_process *p);                                  /* looks after the children, now and then */
-int smg_process_someone_quiet(const struct smg_process *p);                    /* a child that requests wait for may be the reason */
+int smg_process_watch(struct smg_process *p);               /* looks after the children, now and then */
+int smg_process_someone_quiet(const struct smg_process *p); /* a child that requests wait for may be the reason */
 void smg_process_losses(struct smg_process *p, char *text, size_t text_bytes); /* for a person; "": none */
 
 /* process_events.c */

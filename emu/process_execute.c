@@ -148,7 +148,8 @@ int smg_process_resume(struct smg_process *p, struct smg_op *op)
     }
 }
 
-/* A part of a reply has landed. One that has not the bytes that were asked for is nonsense: what waits for it ends with its sender. */
+/* A part of a reply has landed. One that has not the bytes that were asked for is nonsense: what waits for it ends with its
+ * sender. */
 static int received(struct smg_process *p, struct smg_op *op, uint64_t bytes, int *complete)
 {
     int status;

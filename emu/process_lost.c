@@ -1,4 +1,4 @@
-/* Peers that are gone, or that are cut off for what they sent: the agent hears of it once, and the operations towards them end. */
+/* Peers that are gone, or cut off for what they sent: the agent hears of it once, and the operations towards them end. */
 #include "emu/process.h"
 
 #include <string.h>

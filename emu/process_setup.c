@@ -62,8 +62,9 @@ static int set_up_tables(struct smg_process *p)
     p->told = calloc(p->instances, 1);
     p->silent = calloc(p->instances, 1);
     p->watch = calloc(p->instances, sizeof *p->watch);
-    if (!status && (!p->peer || !p->reserved_bytes || !p->prefill || !p->decode || !p->cookie || !p->kr_blocks || !p->full ||
-                    !p->handed_off || !p->partner || !p->cookie_from || !p->dropped || !p->lost || !p->told || !p->silent || !p->watch))
+    if (!status &&
+        (!p->peer || !p->reserved_bytes || !p->prefill || !p->decode || !p->cookie || !p->kr_blocks || !p->full ||
+         !p->handed_off || !p->partner || !p->cookie_from || !p->dropped || !p->lost || !p->told || !p->silent || !p->watch))
         status = SMG_ERR_NOMEM;
     if (!status)
         status = smg_agent_create(p->world, p->self, &p->agent);

@@ -1,5 +1,5 @@
-/* The router looks after the processes of the other instances: one that has ended, or gives no sign of life while requests wait for
- * it, is lost, and the others go on. */
+/* The router looks after the processes of the other instances: one that has ended, or gives no sign of life while requests wait
+ * for it, is lost, and the others go on. */
 #include "emu/process.h"
 
 #include <poll.h>
@@ -126,7 +126,7 @@ void smg_process_losses(struct smg_process *p, char *text, size_t text_bytes)
             continue;
         smg_harness_lose(p->harness, (uint16_t)i);
         end_of(p, (uint16_t)i);
-        at += (size_t)snprintf(text + at, text_bytes - at, "%slost instance %u%s%s%s", at ? ", " : "", i, w->how[0] ? " (" : "", w->how,
-                               w->how[0] ? ")" : "");
+        at += (size_t)snprintf(text + at, text_bytes - at, "%slost instance %u%s%s%s", at ? ", " : "", i, w->how[0] ? " (" : "",
+                               w->how, w->how[0] ? ")" : "");
     }
 }

@@ -1,6 +1,6 @@
 /* An instance that dies (scenario keys faults.*). It does nothing any more: its operations do not end and its events are dropped.
- * What it has put on the wire before arrives; transfers of which bytes are still to come run out and are thrown away. What is sent to
- * it is lost without a word. After faults.detect_s all others hear PEER_LOST. */
+ * What it has put on the wire before arrives; transfers of which bytes are still to come run out and are thrown away. What is
+ * sent to it is lost without a word. After faults.detect_s all others hear PEER_LOST. */
 #include <string.h>
 
 #include "sim/sim_priv.h"

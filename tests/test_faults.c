@@ -1,8 +1,8 @@
 /* An instance dies at a random moment of a random small run: the run always ends, only requests that the dead instance held fail,
  * each with its reason, nothing stays reserved elsewhere, and the agents do the same again when they are given the same events.
  *
- * Each world runs three times: without a death (how long it takes, and who serves whom), with it on the native engine, and with it
- * on SimGrid. The moments are drawn from a continuum, so none decides a tie. */
+ * Each world runs three times: without a death (how long it takes, and who serves whom), with it on the native engine, and with
+ * it on SimGrid. The moments are drawn from a continuum, so none decides a tie. */
 #include "tests/sim_fixture.h"
 
 #include <math.h>
@@ -169,7 +169,8 @@ static int run_job(const struct smg_engine_type *type, const void *in, double *o
     return status;
 }
 
-static void run(const char *engine, const struct words *words, struct outcome *o, uint32_t *prefill, uint32_t *decode, uint32_t *n)
+static void run(const char *engine, const struct words *words, struct outcome *o, uint32_t *prefill, uint32_t *decode,
+                uint32_t *n)
 {
     struct smg_scenario s;
     struct smg_world w;
@@ -252,9 +253,10 @@ static void test_one_dies(void **state)
                 simgrid.uncounted[i] != native.uncounted[i])
                 fail_msg("case %d, request %u: the engines disagree", c, i);
     }
-    print_message("%u deaths of prefill, %u of decode instances: %u requests failed (%u had no instance left), %u finished, %u of "
-                  "them without the one that died\n",
-                  t.deaths[1], t.deaths[0], t.failed, t.unserved, t.finished, t.spared);
+    print_message(
+        "%u deaths of prefill, %u of decode instances: %u requests failed (%u had no instance left), %u finished, %u of "
+        "them without the one that died\n",
+        t.deaths[1], t.deaths[0], t.failed, t.unserved, t.finished, t.spared);
     assert_true(t.deaths[0] >= CASES / 8 && t.deaths[1] >= CASES / 8 && t.failed >= CASES / 2 && t.finished >= CASES / 2);
     assert_true(t.unserved >= CASES / 20 && t.spared >= CASES / 20);
 }

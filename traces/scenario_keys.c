@@ -192,9 +192,9 @@ static const struct smg_key table[] = {
     NUMBER("selection.cap", selection.cap, "0.20", "", TINY, 1, "Most tokens a KV head selects, as a share of the prompt."),
     NUMBER("selection.alpha", selection.alpha, "5", "", 0, 1000, "InfiniGen's score threshold below the maximum."),
     NUMBER("selection.natural", selection.natural, "0.25", "", TINY, 1,
-          "InfiniGen: share of tokens within alpha of the best (P158: about 25% at alpha 5); the cap binds below it."),
+           "InfiniGen: share of tokens within alpha of the best (P158: about 25% at alpha 5); the cap binds below it."),
     NUMBER("selection.partial_ratio", selection.partial_ratio, "0.3", "", TINY, 1,
-          "InfiniGen: share of key columns kept as metadata."),
+           "InfiniGen: share of key columns kept as metadata."),
     COUNT("selection.hash_bits", selection.hash_bits, "256", "bits", 8, 4096, "HATA: bits of a hash code."),
     FLAG("selection.batch_mean", selection.batch_mean, "false",
          "InfiniGen counts by the mean of the batch instead of each request."),
@@ -225,7 +225,8 @@ static const struct smg_key table[] = {
 
     COUNT("faults.instance", faults.instance, "0", "", 0, 65535, "Simulation: this instance dies; 0: none."),
     NUMBER("faults.at_s", faults.at_s, "0", "s", 0, 1e9, "When it dies, from the start of the run."),
-    NUMBER("faults.detect_s", faults.detect_s, "0.1", "s", 0, 1e9, "How long until the other instances know; the default is an assumption."),
+    NUMBER("faults.detect_s", faults.detect_s, "0.1", "s", 0, 1e9,
+           "How long until the other instances know; the default is an assumption."),
 
     NUMBER("slo.ttft_s", slo.ttft_s, "2", "s", TINY, 1e9, "Goodput: most time to the first token."),
     NUMBER("slo.ttst_s", slo.ttst_s, "1", "s", TINY, 1e9, "Goodput: most time from the first to the second token."),
