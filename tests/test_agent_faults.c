@@ -177,6 +177,15 @@ static void test_no_room(void **state)
     EVERY("decode.host_memory_gib=0.001", "detail=iteration", "workload.batch_barrier=false", "proactive.kr_blocks=20");
 }
 
+/* Instances that die while memory is short. */
+static void test_lost(void **state)
+{
+    (void)state;
+    EVERY("proactive.kr_blocks=20", "detail=iteration", "decode.nodes=2", "faults.instance=1", "faults.at_s=0.001", "faults.detect_s=0.001");
+    EVERY("proactive.kr_blocks=20", "detail=iteration", "decode.nodes=2", "faults.instance=2", "faults.at_s=0.02", "faults.detect_s=0.001");
+    EVERY("scheme=full", "detail=iteration", "prefill.nodes=2", "faults.instance=1", "faults.at_s=0.012", "faults.detect_s=0.001");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_keep_and_shared_queue),
         cmocka_unit_test(test_entries),
         cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -660,6 +660,37 @@ static void bad_key(void **state)
     run_instances(bad_key_child, 2, 0);
 }
 
+/* ---- A peer that is cut off: both sides lose each other ---- */
+
+static void cut_child(uint16_t self)
+{
+    struct smg_mr *mr;
+    struct smg_fabric *f = open_pair(self, 0);
+    uint8_t *m = memory(f, self, 4096, &mr);
+    struct smg_piece piece = {m, 64, mr};
+    CHECK_OK(smg_fabric_recv(smg_fabric_qp(f, !self, SMG_QUEUE_REPLY), &piece, 1, 7, &diag));
+    announce(self, 2);
+    await_all(2, 2, f);
+    if (self == 0) {
+        smg_fabric_cut(f, 1);
+        smg_fabric_cut(f, 1);
+        CHECK_REFUSED(SMG_ERR_LOST, smg_fabric_send(smg_fabric_qp(f, 1, SMG_QUEUE_CTL), &piece, 1, 0, 0, &diag));
+    }
+    struct smg_completion c = next(f);
+    CHECK(c.kind == SMG_DONE_RECV && c.context == 7 && c.status == SMG_ERR_LOST);
+    c = next(f);
+    CHECK(c.kind == SMG_DONE_PEER_LOST && c.peer == !self);
+    smg_fabric_cut(f, !self);
+    free_memory(m, mr);
+    smg_fabric_close(f);
+}
+
+static void cut_off(void **state)
+{
+    (void)state;
+    run_instances(cut_child, 2, 0);
+}
+
 /* ---- Credits ---- */
 
 #define CREDITS 8u
@@ -923,6 +954,7 @@ static int run_cases(void)
         cmocka_unit_test(dead_peer),
         cmocka_unit_test(last_words),
         cmocka_unit_test(bad_key),
+        cmocka_unit_test(cut_off),
         cmocka_unit_test(credits),
         cmocka_unit_test(waits),
         cmocka_unit_test(open_chain),
