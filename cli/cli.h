@@ -17,7 +17,8 @@ struct smg_args {
     size_t n_sets;
     const char *output;          /* -o */
     const char *engine;
-    const char *role, *fabric, *device;
+    const char *role, *fabric, *device, *router, *token_file;
+    uint32_t instance;           /* 0: not given */
     unsigned long jobs;
     double timeout_s;
     int json, quiet, progress, timeline;

@@ -3,11 +3,13 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/emu_role.h"
 #include "cli/interrupt.h"
 #include "cli/outcome.h"
 #include "cli/plan_words.h"
@@ -36,6 +38,7 @@ struct emu_run {
     const struct smg_world *world;
     struct unwritten *unwritten;  /* shared by all processes, NULL: no folder */
     struct smg_emu_losses losses;
+    int logs;                     /* each process writes its own */
 };
 
 static int report(const struct emu_run *rec, int status, const struct smg_diag *diag)
@@ -185,11 +188,37 @@ static struct unwritten *share_unwritten(int wanted)
     return u;
 }
 
+/* The files that an instance leaves: its two logs and its part of the timeline, where they are written here. */
+static int left(void *arg, uint16_t instance, unsigned k, char *path, size_t path_bytes)
+{
+    const struct emu_run *rec = arg;
+    char events[SMG_PATH_MAX] = "", actions[SMG_PATH_MAX] = "", part[SMG_PATH_MAX] = "", suffix[16];
+    const char *of[3] = {events, actions, part};
+
+    if (k >= 3)
+        return 0;
+    snprintf(suffix, sizeof suffix, ".%u", instance);
+    if (rec->logs && smg_run_folder_log_paths(&rec->folder, suffix, events, actions))
+        events[0] = actions[0] = '\0';
+    if (rec->tracing && part_of(rec, instance, part))
+        part[0] = '\0';
+    snprintf(path, path_bytes, "%s", of[k]);
+    return 1;
+}
+
+static void listens(void *arg, uint16_t port)
+{
+    const struct emu_run *rec = arg;
+
+    if (!rec->args->quiet)
+        fprintf(stderr, "smartgen emu: the router waits for %u instances at port %u\n", smg_world_instances(rec->world) - 1, port);
+}
+
 /* *status_out: how the run itself ended. */
-static int emulate(const struct smg_args *a, struct smg_world *w, int *status_out)
+static int emulate(const struct smg_args *a, struct smg_world *w, const struct smg_emu_cluster *cluster, int *status_out)
 {
     struct smg_emu_config config = {
-        a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s, NULL};
+        a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s, NULL, cluster, left};
     const char *provider = a->device ? a->device : strcmp(config.fabric, "ofi") ? config.fabric : "tcp";
     struct smg_run run = {w, NULL, NULL, "emu", provider, a->n_operands ? a->operand[0] : NULL, NULL};
     struct smg_records records;
@@ -207,7 +236,7 @@ static int emulate(const struct smg_args *a, struct smg_world *w, int *status_ou
     memset(&stats, 0, sizeof stats);
     if (status)
         return smg_outcome_refuse(&rec.folder, status, &diag);
-    logs = rec.folder.logging = rec.folder.active && smg_run_folder_wants_log(&w->scenario);
+    logs = rec.logs = rec.folder.logging = rec.folder.active && smg_run_folder_wants_log(&w->scenario);
     rec.tracing = rec.folder.active && w->scenario.records.timeline;
     rec.unwritten = share_unwritten(rec.folder.active);
     config.observe = observe;
@@ -240,6 +269,61 @@ static int emulate(const struct smg_args *a, struct smg_world *w, int *status_ou
     return code;
 }
 
+/* An instance of a run over several hosts. Its logs go to the router, so they lie in a folder that ends with it. */
+static int be_instance(const struct smg_args *a, struct smg_world *w, const struct smg_emu_cluster *cluster, int *status_out)
+{
+    struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), observe, observed, NULL, a->timeout_s, NULL,
+                                    cluster, left};
+    const char *base = getenv("TMPDIR");
+    char folder[SMG_PATH_MAX];
+    struct smg_diag diag = {""};
+    static struct emu_run rec;
+    int status, n;
+
+    memset(&rec, 0, sizeof rec);
+    rec.args = a;
+    rec.world = w;
+    n = snprintf(folder, sizeof folder, "%s/smartgen-instance-XXXXXX", base && *base ? base : "/tmp");
+    if (n >= (int)sizeof folder || !mkdtemp(folder)) {
+        snprintf(diag.text, sizeof diag.text, "%.400s: no folder for logs can be made there", folder);
+        return smg_cli_fail(*status_out = SMG_ERR_IO, &diag);
+    }
+    smg_interrupt_watch();
+    status = smg_run_folder_open(&rec.folder, folder, &w->scenario, 0, &diag);
+    rec.logs = rec.folder.logging = rec.tracing = !status; /* the router takes what it wants */
+    config.arg = &rec;
+    if (!status)
+        status = smg_emu_join(w, &config, &diag);
+    rec.folder.logging = 0; /* closed */
+    smg_run_folder_abort(&rec.folder);
+    rmdir(folder);
+    *status_out = status;
+    if (status)
+        return smg_cli_fail(status, &diag);
+    if (!a->quiet)
+        printf("smartgen, instance %u (%s): the run is over; its records are the router's\n", cluster->self,
+               smg_emu_role_name(w, cluster->self));
+    return SMG_EXIT_OK;
+}
+
+/* One process of a run over several hosts. */
+static int take_part(const struct smg_args *a, struct smg_world *w, int *status_out)
+{
+    struct smg_emu_cluster cluster;
+    int code = smg_emu_role(a, w, &cluster);
+
+    cluster.listens = listens;
+    if (code)
+        return code;
+    if (!cluster.self)
+        return emulate(a, w, &cluster, status_out);
+    if (a->output && strcmp(a->role, "auto")) { /* one command line for all ranks */
+        fprintf(stderr, "smartgen emu: --output: the router writes the record folder, not instance %u\n", cluster.self);
+        return SMG_EXIT_USAGE;
+    }
+    return be_instance(a, w, &cluster, status_out);
+}
+
 /* Real bytes take real time: a scenario made for the simulation may ask for more than a host moves while others wait. */
 #define MANY_BYTES 2e9
 
@@ -267,7 +351,7 @@ int smg_cmd_emu(const struct smg_args *a)
     struct smg_scenario s;
     struct smg_world w;
     double bytes;
-    int code, status = SMG_OK;
+    int code, cluster, status = SMG_OK;
 
     if (a->n_operands && !strcmp(a->operand[0], "bench"))
         return smg_emu_bench(a);
@@ -275,15 +359,16 @@ int smg_cmd_emu(const struct smg_args *a)
         fprintf(stderr, "smartgen emu: --json and the options of the bench are for smartgen emu bench\n");
         return SMG_EXIT_USAGE;
     }
-    if (a->role && strcmp(a->role, "all")) {
-        fprintf(stderr, "smartgen emu: role '%s' is not available yet; --role all runs every instance on this host\n", a->role);
-        return SMG_EXIT_USAGE;
-    }
+    cluster = smg_emu_role_given(a, &code);
+    if (code)
+        return code;
     code = smg_cli_scenario(a, NULL, &s);
     if (code)
         return code;
     if (!smg_cli_given("selection.source"))
         s.selection.source = SMG_SOURCE_ENTRY; /* real bytes need real index lists */
+    if (cluster && !smg_cli_given("emu.link"))
+        s.emu.link = SMG_LINK_FREE; /* hosts have links of their own */
     code = smg_cli_resolve(&s, &w);
     if (code)
         return code;
@@ -293,7 +378,7 @@ int smg_cmd_emu(const struct smg_args *a)
     bytes = least_bytes(&w);
     if (bytes > MANY_BYTES)
         print_many("warning: ", bytes, "are to be moved and verified on this host");
-    code = emulate(a, &w, &status);
+    code = cluster ? take_part(a, &w, &status) : emulate(a, &w, NULL, &status);
     /* No answer within the time, from whichever side it was seen. */
     if (bytes > MANY_BYTES && (status == SMG_ERR_DEADLOCK || status == SMG_ERR_LOST))
         print_many("", bytes, "were to be moved: a longer --timeout gives them more time");

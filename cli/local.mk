@@ -18,6 +18,8 @@ smartgen_SOURCES = \
 	cli/completion.c \
 	cli/completion_zsh.c \
 	cli/emu_bench.c \
+	cli/emu_role.c \
+	cli/emu_role.h \
 	cli/help.c \
 	cli/interrupt.c \
 	cli/interrupt.h \

@@ -14,7 +14,7 @@ const struct smg_command smg_commands[] = {
     {"sim", "[SCENARIO]", "simulate a scenario and write its record folder", "set output engine timeline progress quiet", 0, 1,
      smg_cmd_sim},
     {"emu", "[SCENARIO|bench]", "run a scenario on the real transfer engine: one process per instance, real bytes; bench measures it",
-     "set output role fabric device timeout timeline json progress quiet block batch queues entries entry-bytes depth samples seconds",
+     "set output role router instance token-file fabric device timeout timeline json progress quiet block batch queues entries entry-bytes depth samples seconds",
      0, 1, smg_cmd_emu},
     {"replay", "DIR", "feed the recorded events of a run to the core again; its actions must be byte-equal", "quiet", 1, 1,
      smg_cmd_replay},

@@ -18,7 +18,12 @@ const struct smg_option smg_options[] = {
     {"set", 's', "KEY=VALUE", "set a scenario key, after the file; may be repeated"},
     {"", 0, NULL, "Run"},
     {"engine", 0, "ENGINE", "simulation engine (default: the scenario's; figures: simgrid where it is built in)"},
-    {"role", 0, "ROLE", "which instances run here (default all: every one on this host)"},
+    {"role", 0, "ROLE",
+     "what runs here: all (default), one process of a run over several hosts (router, prefill, decode), or auto: what mpirun or srun "
+     "say"},
+    {"router", 0, "HOST:PORT", "with such a role: where the router is; the router itself listens there (also :PORT)"},
+    {"instance", 0, "N", "which of the instances (plan lists them) prefill or decode is; may be left out where there is one"},
+    {"token-file", 0, "FILE", "with such a role: file of the run's secret (default: the environment's SMARTGEN_TOKEN)"},
     {"fabric", 0, "FABRIC", "transfer fabric (default ofi)"},
     {"device", 0, "NAME[,NAME]",
      "device or provider of the fabric (default of ofi: tcp; of verbs: the first active one, also NAME:PORT:GID_INDEX); two: "
@@ -159,6 +164,9 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
     } else if (!strcmp(o->name, "entry-bytes") || !strcmp(o->name, "depth") || !strcmp(o->name, "samples")) {
         status = number(c, o, value, 1, 1, o->name[0] == 'd' ? 1024 : 65536, &x);
         *(o->name[0] == 'e' ? &a->entry_bytes : o->name[0] == 'd' ? &a->depth : &a->samples) = status ? 0 : (uint32_t)x;
+    } else if (!strcmp(o->name, "instance")) {
+        status = number(c, o, value, 1, 1, 65535, &x);
+        a->instance = status ? 0 : (uint32_t)x;
     } else if (!strcmp(o->name, "seconds")) {
         status = number(c, o, value, 0, 0.001, 600, &a->seconds);
     } else if (!strcmp(o->name, "timeout")) {
@@ -170,6 +178,7 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
             int *flag;
         } plain[] = {{"output", &a->output, NULL},     {"engine", &a->engine, NULL},
                      {"role", &a->role, NULL},         {"fabric", &a->fabric, NULL},
+                     {"router", &a->router, NULL},     {"token-file", &a->token_file, NULL},
                      {"device", &a->device, NULL},     {"timeline", NULL, &a->timeline},
                      {"record", &a->record, NULL},     {"merge", NULL, &a->merge},
                      {"inspect", NULL, &a->inspect},   {"quick", NULL, &a->quick},

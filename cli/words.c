@@ -43,7 +43,7 @@ static size_t fabrics(const char **out)
 
 static size_t roles(const char **out)
 {
-    static const char *const names[] = {"all", NULL};
+    static const char *const names[] = {"all", "router", "prefill", "decode", "auto", NULL};
 
     return copy(names, out);
 }

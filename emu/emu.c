@@ -2,8 +2,12 @@
 #include "emu/emu.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "emu/join.h"
+#include "emu/pipe.h"
 #include "emu/process.h"
 
 static int run(struct smg_process *p)
@@ -27,6 +31,7 @@ struct child_arg {
     struct smg_links *links;       /* NULL: not shaped */
     struct smg_compute_plan *plan; /* NULL: paced */
     struct smg_fault fault;
+    struct smg_diag *diag;         /* of an instance that has joined, which tells its user, too; NULL: the report is enough */
 };
 
 static void process_init(struct smg_process *p, const struct child_arg *c, struct smg_harness *h)
@@ -55,6 +60,8 @@ static int child(void *arg, struct smg_harness *h)
     status = run(&p);
     if (p.stats.digest)
         (void)smg_harness_report(h, status, &p.stats, &p.diag); /* a parent that is gone wants no report */
+    if (c->diag)
+        *c->diag = p.diag;
     smg_process_tear_down(&p);
     return status;
 }
@@ -86,7 +93,7 @@ static int check_device(const char *both, struct smg_diag *diag)
     return SMG_ERR_INVALID;
 }
 
-static int check_world(const struct smg_world *w, struct smg_diag *diag)
+static int check_world(const struct smg_world *w, int cluster, struct smg_diag *diag)
 {
     const char *what = NULL;
 
@@ -94,6 +101,8 @@ static int check_world(const struct smg_world *w, struct smg_diag *diag)
         what = "key 'detail': the emulation works layer by layer, set detail: layer";
     else if (strcmp(w->scheme->name, "hack") == 0)
         what = "key 'scheme': hack keeps codes on a GPU, which the emulation does not have yet; simulate it";
+    else if (cluster && w->scenario.emu.link == SMG_LINK_SHAPED)
+        what = "key 'emu.link': links are shaped among processes of one host only, set emu.link: free";
     else if (w->scenario.selection.source != SMG_SOURCE_ENTRY)
         what = "key 'selection.source': the emulation needs real index lists, set selection.source: entry";
     if (!what)
@@ -127,40 +136,127 @@ static int lost_at_the_end(struct smg_emu_losses *losses, const struct smg_diag 
 /* How long the children have for their reports. After a failure those that can answer do so at once. */
 enum { GRACE_S = 10, FAILED_GRACE_S = 4 };
 
+/* What a process needs before it is started, or joins. */
+static int prepare(struct child_arg *arg, struct smg_diag *diag)
+{
+    const struct smg_world *w = arg->world;
+    const struct smg_emu_config *config = arg->config;
+    const struct smg_fabric_type *type = smg_fabric_find(config->fabric);
+    int status = check_world(w, config->cluster != NULL, diag);
+
+    if (!status)
+        status = check_device(config->provider, diag);
+    if (!status)
+        status = smg_fault_parse(w->scenario.emu.fault, smg_world_instances(w), &arg->fault, diag);
+    if (!status && !type)
+        status = smg_fabric_unknown(config->fabric, diag);
+    if (!status)
+        status = smg_fabric_load(type, diag); /* before the fork, so that it is loaded once */
+    if (!status && w->scenario.emu.compute == SMG_EMU_KERNELS)
+        status = smg_compute_plan_create(w, &arg->plan, diag);
+    if (!status && w->scenario.emu.link == SMG_LINK_SHAPED)
+        status = smg_links_create(w, &arg->links);
+    return status;
+}
+
+static void drop(struct child_arg *arg)
+{
+    smg_links_destroy(arg->links);
+    smg_compute_plan_destroy(arg->plan);
+}
+
+/* Waits for the instances of a cluster. */
+static int gather(const struct smg_emu_config *config, uint32_t instances, struct smg_harness *h, struct smg_diag *diag)
+{
+    const struct smg_emu_cluster *c = config->cluster;
+    int *fd = malloc(instances * sizeof *fd), listening = -1, status = fd ? SMG_OK : SMG_ERR_NOMEM;
+
+    for (uint32_t i = 0; i < instances && fd; i++)
+        fd[i] = -1;
+    if (!status)
+        status = smg_join_listen(c->router, &listening, diag);
+    if (!status && c->listens)
+        c->listens(config->arg, smg_join_port(listening));
+    if (!status)
+        status = smg_join_gather(listening, instances, &c->token, c->geometry, config->stall_timeout_s, fd, diag);
+    if (!status)
+        status = smg_harness_of_router(instances, fd, h);
+    for (uint32_t i = 1; i < instances && status && fd; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+    if (listening >= 0)
+        close(listening);
+    free(fd);
+    return status;
+}
+
+/* What the instances of a cluster leave: taken in any case, so that nobody is kept waiting; one that fails costs its own. */
+static void take_files(const struct smg_emu_config *config, struct smg_harness *h, struct smg_emu_losses *losses)
+{
+    char path[SMG_EMU_PATH_BYTES];
+
+    for (uint32_t i = 1; i < h->instances && config->cluster && config->file; i++)
+        for (unsigned k = 0; h->lost[i] < 2 && config->file(config->arg, (uint16_t)i, k, path, sizeof path); k++)
+            if (smg_harness_get_file(h, (uint16_t)i, path, smg_pipe_now_s() + GRACE_S)) {
+                losses->silent[i] = 1;
+                break;
+            }
+}
+
+int smg_emu_join(const struct smg_world *w, const struct smg_emu_config *config, struct smg_diag *diag)
+{
+    const struct smg_emu_cluster *c = config->cluster;
+    const struct smg_join_hello hello = {c->self, c->geometry, c->token};
+    struct child_arg arg = {.world = w, .config = config, .diag = diag};
+    char path[SMG_EMU_PATH_BYTES];
+    struct smg_harness h;
+    int fd = -1, sent = SMG_OK, status = prepare(&arg, diag);
+
+    if (!status)
+        status = smg_join_dial(c->router, &hello, config->stall_timeout_s, &fd, diag);
+    if (!status)
+        status = smg_harness_of_instance(smg_world_instances(w), c->self, fd, &h);
+    if (status) {
+        if (fd >= 0)
+            close(fd);
+        drop(&arg);
+        return status;
+    }
+    status = child(&arg, &h);
+    if (!status && !smg_harness_told(&h)) {
+        snprintf(diag->text, sizeof diag->text, "instance %u: the router is gone", c->self);
+        status = SMG_ERR_LOST;
+    }
+    for (unsigned k = 0; !sent && config->file && config->file(config->arg, c->self, k, path, sizeof path); k++)
+        sent = smg_harness_put_file(&h, path);
+    smg_harness_close(&h);
+    drop(&arg);
+    return status;
+}
+
 int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records,
                 struct smg_run_stats *stats, struct smg_diag *diag)
 {
-    const struct smg_fabric_type *type = smg_fabric_find(config->fabric);
     struct child_arg arg = {.world = w, .config = config};
     struct smg_emu_losses losses;
     struct smg_harness h;
     struct smg_process p;
     struct smg_diag theirs;
-    int status = check_world(w, diag), children;
+    int status, children;
 
     memset(records, 0, sizeof *records);
     memset(stats, 0, sizeof *stats);
     memset(&theirs, 0, sizeof theirs);
     memset(&losses, 0, sizeof losses);
-    if (!status)
-        status = check_device(config->provider, diag);
-    if (!status)
-        status = smg_fault_parse(w->scenario.emu.fault, smg_world_instances(w), &arg.fault, diag);
-    if (!status && !type)
-        status = smg_fabric_unknown(config->fabric, diag);
-    if (!status)
-        status = smg_fabric_load(type, diag); /* before the fork, so that it is loaded once */
+    status = prepare(&arg, diag);
     if (!status)
         status = smg_run_stats_init(stats, w->n_requests);
-    if (!status && w->scenario.emu.compute == SMG_EMU_KERNELS)
-        status = smg_compute_plan_create(w, &arg.plan, diag);
-    if (!status && w->scenario.emu.link == SMG_LINK_SHAPED)
-        status = smg_links_create(w, &arg.links);
-    if (!status)
+    if (!status && config->cluster)
+        status = gather(config, smg_world_instances(w), &h, diag);
+    else if (!status)
         status = smg_harness_fork(smg_world_instances(w), child, &arg, &h, diag);
     if (status) {
-        smg_links_destroy(arg.links);
-        smg_compute_plan_destroy(arg.plan);
+        drop(&arg);
         return status;
     }
     process_init(&p, &arg, &h);
@@ -179,12 +275,12 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
         records->lost = 1;
     for (uint32_t i = 1; i < h.instances; i++)
         losses.silent[i] = h.lost[i] > 1;
+    take_files(config, &h, &losses);
     if (config->losses)
         *config->losses = losses;
     status = explain(&p, status, children, &theirs, diag);
     smg_process_tear_down(&p);
     smg_harness_close(&h);
-    smg_links_destroy(arg.links);
-    smg_compute_plan_destroy(arg.plan);
+    drop(&arg);
     return status;
 }

@@ -14,10 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "emu/harness_priv.h"
 #include "emu/pipe.h"
 
 /* Each message begins with its kind, so that the report of a child that failed early is not taken for what was expected. */
-enum kind { KIND_PUBLICATION = 0x50554221, KIND_READY, KIND_REPORT };
+enum kind { KIND_PUBLICATION = 0x50554221, KIND_READY, KIND_REPORT, KIND_BEAT = SMG_HARNESS_BEAT };
 
 struct smg_pulse {
     size_t bytes;
@@ -182,6 +183,8 @@ int smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *di
         status = smg_pipe_put_kind(h->fd[0], KIND_READY, INFINITY);
         if (!status)
             status = smg_pipe_get(h->fd[0], &h->start_s, sizeof h->start_s, INFINITY);
+        if (!h->pulse)
+            h->start_s = smg_pipe_now_s(); /* another host, another clock */
     }
     return not_up(status, instance, seconds, "the run started", diag);
 }
@@ -202,6 +205,13 @@ int smg_harness_stopped(struct smg_harness *h, double seconds)
     int ready = poll(&p, 1, (int)(seconds * 1e3));
 
     return ready > 0; /* a byte says stop, an end of file that the parent is gone; neither is ever taken away */
+}
+
+int smg_harness_told(const struct smg_harness *h)
+{
+    char said;
+
+    return recv(h->fd[0], &said, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
 /* ---- Reports ---- */
@@ -231,7 +241,7 @@ int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_s
     return sent ? sent : smg_pipe_put(h->fd[0], stats->digest, stats->n_requests * sizeof(uint64_t), INFINITY);
 }
 
-/* What a child said before its report was meant for a cluster that did not come up. */
+/* What a child said before its report was meant for a cluster that did not come up, or was a sign of life. */
 static int skip_to_report(int fd, double end_s)
 {
     struct smg_publication unused;
@@ -242,6 +252,8 @@ static int skip_to_report(int fd, double end_s)
         status = status ? status : smg_pipe_get_kind(fd, KIND_REPORT, end_s);
     }
     if (status == SMG_ERR_LOST && !smg_pipe_get_kind(fd, KIND_READY, end_s))
+        status = smg_pipe_get_kind(fd, KIND_REPORT, end_s);
+    while (status == SMG_ERR_LOST && !smg_pipe_get_kind(fd, KIND_BEAT, end_s))
         status = smg_pipe_get_kind(fd, KIND_REPORT, end_s);
     return status;
 }
@@ -304,7 +316,7 @@ static enum blame blame_of(struct smg_harness *h, uint32_t i, double end_s, stru
         return FINE;
     if (!status)
         return !r->status ? FINE : r->status == SMG_ERR_LOST ? LOST_ANOTHER : FAILED;
-    kill(h->pid[i], SIGKILL);
+    smg_harness_end(h, (uint16_t)i);
     given_up = h->lost[i];
     h->lost[i] = 2;
     if (given_up)
@@ -339,12 +351,15 @@ int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_st
 
 void smg_harness_beat(struct smg_harness *h)
 {
-    atomic_fetch_add_explicit(&h->pulse->beats[h->self], 1, memory_order_relaxed);
+    if (h->pulse)
+        atomic_fetch_add_explicit(&h->pulse->beats[h->self], 1, memory_order_relaxed);
+    else if (h->self)
+        smg_harness_send_beat(h);
 }
 
 uint32_t smg_harness_beats(const struct smg_harness *h, uint32_t instance)
 {
-    return atomic_load_explicit(&h->pulse->beats[instance], memory_order_relaxed);
+    return h->pulse ? atomic_load_explicit(&h->pulse->beats[instance], memory_order_relaxed) : h->beats[instance];
 }
 
 /* How long the end of a process, whose socket is closed already, may take to be seen, s. */
@@ -355,7 +370,7 @@ static void tell_end(struct smg_harness *h, uint16_t instance, char *how, size_t
     double until_s = smg_pipe_now_s() + ending_s;
     siginfo_t info = {.si_pid = 0};
 
-    while (!waitid(P_PID, (id_t)h->pid[instance], &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid &&
+    while (h->pid[instance] > 0 && !waitid(P_PID, (id_t)h->pid[instance], &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid &&
            smg_pipe_now_s() < until_s)
         poll(NULL, 0, 1);
     if (info.si_pid && info.si_code == CLD_EXITED)
@@ -363,7 +378,7 @@ static void tell_end(struct smg_harness *h, uint16_t instance, char *how, size_t
     else if (info.si_pid)
         snprintf(how, how_bytes, "signal %d", info.si_status);
     else
-        snprintf(how, how_bytes, "ended");
+        snprintf(how, how_bytes, h->pulse ? "ended" : "connection closed");
 }
 
 enum smg_child smg_harness_child(struct smg_harness *h, uint16_t instance, int *status, char *how, size_t how_bytes)
@@ -373,8 +388,13 @@ enum smg_child smg_harness_child(struct smg_harness *h, uint16_t instance, int *
         int32_t status;
     } head = {0, 0};
     siginfo_t info = {.si_pid = 0};
-    ssize_t n = recv(h->fd[instance], &head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
-    int ended = !waitid(P_PID, (id_t)h->pid[instance], &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+    ssize_t n;
+    int ended;
+
+    if (!h->pulse)
+        smg_harness_take_beats(h, instance);
+    n = recv(h->fd[instance], &head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+    ended = h->pid[instance] > 0 && !waitid(P_PID, (id_t)h->pid[instance], &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
 
     if (n == (ssize_t)sizeof head && head.kind == KIND_REPORT) {
         *status = head.status;
@@ -387,6 +407,14 @@ enum smg_child smg_harness_child(struct smg_harness *h, uint16_t instance, int *
     return SMG_CHILD_GONE;
 }
 
+void smg_harness_end(struct smg_harness *h, uint16_t instance)
+{
+    if (h->pid[instance] > 0)
+        kill(h->pid[instance], SIGKILL);
+    else if (!h->pulse)
+        (void)shutdown(h->fd[instance], SHUT_RDWR);
+}
+
 void smg_harness_lose(struct smg_harness *h, uint16_t instance)
 {
     h->lost[instance] |= 1;
@@ -396,7 +424,7 @@ int smg_harness_halted(struct smg_harness *h, uint32_t instance)
 {
     siginfo_t info = {.si_pid = 0};
 
-    return !waitid(P_PID, (id_t)h->pid[instance], &info, WSTOPPED | WNOHANG | WNOWAIT) && info.si_pid;
+    return h->pid[instance] > 0 && !waitid(P_PID, (id_t)h->pid[instance], &info, WSTOPPED | WNOHANG | WNOWAIT) && info.si_pid;
 }
 
 void smg_harness_close(struct smg_harness *h)
@@ -414,6 +442,8 @@ void smg_harness_close(struct smg_harness *h)
     free(h->pid);
     free(h->fd);
     free(h->lost);
+    free(h->beats);
+    h->beats = NULL;
     h->pulse = NULL;
     h->lost = NULL;
     h->pid = NULL;

@@ -1,5 +1,7 @@
-/* The harness of an emulated cluster on one host: forks the instances and carries what they must know of each other before the
- * fabric is up (addresses, memory keys, the start of the clock), and what they report at the end. One stream socket per child. */
+/* The harness of an emulated cluster: forks the instances on this host, or takes those that have joined from others (emu/join.h),
+ * and carries what they must know of each other before the fabric is up (addresses, memory keys, the start of the clock), and what
+ * they report at the end. One stream socket per child; "child" and "parent" also stand for an instance elsewhere and the router. All
+ * hosts run the same build: what goes over a socket has this host's byte order and layout, which the geometry of a hello covers. */
 #ifndef SMG_EMU_HARNESS_H
 #define SMG_EMU_HARNESS_H
 
@@ -20,16 +22,21 @@ struct smg_publication {
 struct smg_harness {
     uint32_t instances;
     uint16_t self;               /* 0 in the parent */
-    pid_t *pid;                  /* [instances], parent only */
+    pid_t *pid;                  /* [instances], parent only; 0: on another host, or has ended */
     int *fd;                     /* [instances], parent: one per child; child: fd[0] is the parent */
     double start_s;              /* monotonic clock at which the run's clock is 0 */
-    struct smg_pulse *pulse;     /* shared with the children: their signs of life */
+    struct smg_pulse *pulse;     /* shared with the children: their signs of life; NULL: they come over the socket */
+    uint32_t *beats;             /* [instances], parent of instances on other hosts: signs of life so far */
+    double beat_s;               /* child on another host: when it gave the last one */
     uint8_t *lost;               /* [instances] parent only: 1: given up, a missing report is no failure; 2: it gave none */
 };
 
 /* Forks instances 1..n-1; in a child calls child(arg, harness) and exits with its value. The parent gets the harness. */
 int smg_harness_fork(uint32_t instances, int (*child)(void *arg, struct smg_harness *h), void *arg, struct smg_harness *out,
                      struct smg_diag *diag);
+/* The harness of a router whose instances have joined over fd[1..], which it takes over, and of an instance that has joined over fd. */
+int smg_harness_of_router(uint32_t instances, const int *fd, struct smg_harness *out);
+int smg_harness_of_instance(uint32_t instances, uint16_t self, int fd, struct smg_harness *out);
 /* All-to-all exchange through the parent: every instance gives own and gets all[instances]. The parent waits up to `seconds` for
  * each child; SMG_ERR_DEADLOCK: one does not answer (it is stopped, or far too slow). A child waits for as long as the parent is
  * there. */
@@ -40,11 +47,17 @@ int smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *di
 /* Parent: tells the children to stop. Child: whether that was said (or the parent is gone); waits for it up to `seconds`. */
 void smg_harness_stop(struct smg_harness *h);
 int smg_harness_stopped(struct smg_harness *h, double seconds);
+/* Child that has stopped: whether it was told to (otherwise the parent is gone). */
+int smg_harness_told(const struct smg_harness *h);
 /* Child: reports its outcome, counts and message. Parent: collects them from all (adding counts) and reaps; a child that died or
  * failed gives its status and diag. seconds bounds the wait, also for the rest of half a report; children without a report are
  * killed then, and those that do not end after theirs 5 s later. */
 int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_stats *stats, const struct smg_diag *diag);
 int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_stats *stats, struct smg_diag *diag);
+/* Files of an instance on another host, after its report, in the same order on both sides: the child sends what lies at path (an empty
+ * string, or nothing there: no file), the parent writes it (an empty string: takes it and keeps nothing). */
+int smg_harness_put_file(struct smg_harness *h, const char *path);
+int smg_harness_get_file(struct smg_harness *h, uint16_t instance, const char *path, double end_s);
 /* A sign of life of this process, and how many a child has given so far. */
 void smg_harness_beat(struct smg_harness *h);
 uint32_t smg_harness_beats(const struct smg_harness *h, uint32_t instance);
@@ -58,6 +71,8 @@ enum smg_child smg_harness_child(struct smg_harness *h, uint16_t instance, int *
 void smg_harness_lose(struct smg_harness *h, uint16_t instance);
 /* Parent, without blocking: whether a signal has stopped this child (SIGSTOP, Ctrl-Z) right now. */
 int smg_harness_halted(struct smg_harness *h, uint32_t instance);
+/* Parent: ends a child at once; one on another host is left alone, and ends when it finds its connection broken. */
+void smg_harness_end(struct smg_harness *h, uint16_t instance);
 /* Monotonic time since start, s. */
 double smg_harness_now(const struct smg_harness *h);
 void smg_harness_close(struct smg_harness *h);

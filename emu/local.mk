@@ -36,6 +36,8 @@ libsmgemu_la_SOURCES = \
 	emu/fault.h \
 	emu/harness.c \
 	emu/harness.h \
+	emu/harness_hosts.c \
+	emu/harness_priv.h \
 	emu/join.c \
 	emu/join.h \
 	emu/join_message.c \

@@ -3,7 +3,6 @@
 #include "emu/process.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +56,7 @@ static void listen_to(struct smg_process *p, uint16_t i, double passed_s)
         return;
     snprintf(w->how, sizeof w->how, "%s for %.3g s", smg_harness_halted(p->harness, i) ? "stopped by a signal" : "silent",
              w->quiet_s);
-    kill(p->harness->pid[i], SIGKILL);
+    smg_harness_end(p->harness, i);
 }
 
 int smg_process_watch(struct smg_process *p)

@@ -53,6 +53,10 @@ int smg_run_write(const struct smg_outdir *o, const struct smg_run *run, struct 
 /* Why a failed request failed, for a person: "lost instance 2", or its status. Static texts are copied too. */
 void smg_request_reason(const struct smg_request_record *q, char *text, size_t text_bytes);
 
+/* Digest of what the processes of one run must agree about: the scenario but for its records, the contents of its input files, the
+ * requests, the version of the program and the layout of its messages. */
+int smg_run_geometry(const struct smg_world *w, uint64_t *out, struct smg_diag *diag);
+
 /* Feeds the recorded events of DIR to fresh agents; every action must be byte-equal. *steps_out: steps compared. SMG_ERR_VERIFY:
  * they differ (diag names instance, step and action). */
 int smg_replay(const char *dir, uint64_t *steps_out, struct smg_diag *diag);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "core/agent.h"
 #include "core/scheme.h"
 #include "experiments/files.h"
 #include "experiments/run_priv.h"
@@ -138,4 +139,72 @@ drop:
     json_decref(inputs);
     json_decref(j);
     return status ? status : smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", path);
+}
+
+/* ---- Digest of what all processes of a run must agree about ---- */
+
+static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
+{
+    return smg_fnv1a64(hash, data, bytes);
+}
+
+/* Files may lie elsewhere on each host: what is in them counts, and their name. */
+static void shorten_paths(json_t *j)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach (j, key, value) {
+        const char *slash = json_is_string(value) ? strrchr(json_string_value(value), '/') : NULL;
+        if (slash)
+            json_string_set(value, slash + 1);
+        else
+            shorten_paths(value);
+    }
+}
+
+static uint64_t mix_inputs(uint64_t hash, const json_t *inputs)
+{
+    size_t i;
+    json_t *input;
+
+    json_array_foreach (inputs, i, input) {
+        const char *what = json_string_value(json_object_get(input, "input"));
+        const char *digest = json_string_value(json_object_get(input, "fnv1a64"));
+        if (!what || !digest || !strcmp(what, "scenario")) /* what a scenario says counts, not how */
+            continue;
+        hash = mix(hash, what, strlen(what) + 1);
+        hash = mix(hash, digest, strlen(digest) + 1);
+    }
+    return hash;
+}
+
+int smg_run_geometry(const struct smg_world *w, uint64_t *out, struct smg_diag *diag)
+{
+    const struct smg_run run = {.world = w, .scenario_path = "-"};
+    const size_t sizes[] = {sizeof(void *), sizeof(struct smg_message), sizeof(struct smg_run_stats)};
+    uint64_t hash = mix(SMG_FNV1A64_START, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
+    json_t *inputs = json_array(), *scenario = smg_scenario_json(&w->scenario);
+    char *text = NULL;
+    int status = inputs && scenario ? add_inputs(inputs, &run, diag) : SMG_ERR_NOMEM;
+
+    if (!status) {
+        json_object_del(scenario, "records"); /* each process keeps what it likes */
+        shorten_paths(scenario);
+        text = json_dumps(scenario, JSON_COMPACT | JSON_SORT_KEYS);
+        status = text ? SMG_OK : SMG_ERR_NOMEM;
+    }
+    if (!status) {
+        hash = mix_inputs(mix(mix(hash, sizes, sizeof sizes), text, strlen(text)), inputs);
+        for (uint32_t i = 0; i < w->n_requests; i++) {
+            const struct smg_request_spec *q = &w->requests[i];
+            const uint32_t lengths[] = {q->prompt_tokens, q->output_tokens, q->hit_tokens};
+            hash = mix(mix(hash, &q->arrival_s, sizeof q->arrival_s), lengths, sizeof lengths);
+        }
+        *out = hash;
+    }
+    free(text);
+    json_decref(inputs);
+    json_decref(scenario);
+    return status;
 }

@@ -92,6 +92,7 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_malformed.sh \
 	tests/e2e_output.sh \
 	tests/e2e_report.sh \
+	tests/e2e_roles.sh \
 	tests/e2e_sim.sh \
 	tests/e2e_traces.sh \
 	tests/gpu_check_build.sh \

@@ -1,0 +1,14 @@
+/* Private to the harness: what it says over a socket to an instance on another host beside what it says to a child. */
+#ifndef SMG_EMU_HARNESS_PRIV_H
+#define SMG_EMU_HARNESS_PRIV_H
+
+#include "emu/harness.h"
+
+/* Kind of the message that is a sign of life, in the numbering of harness.c. */
+enum { SMG_HARNESS_BEAT = 0x42454154 };
+
+/* Child: says so, not more often than needed. Parent: takes those that have come. */
+void smg_harness_send_beat(struct smg_harness *h);
+void smg_harness_take_beats(struct smg_harness *h, uint16_t instance);
+
+#endif
