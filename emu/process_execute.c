@@ -171,7 +171,7 @@ int smg_process_completed(struct smg_process *p, struct smg_op *op, uint64_t byt
     int complete = 1, status = SMG_OK;
 
     if (op->action.kind == SMG_ACT_WRITE) {
-        status = smg_prefill_write_done(p, op, &complete);
+        status = smg_process_post_failed(p, op->action.peer, smg_prefill_write_done(p, op, &complete));
     } else if (op->action.kind == SMG_ACT_RECV) {
         status = received(p, op, bytes, &complete);
     } else {

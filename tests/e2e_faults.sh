@@ -105,6 +105,7 @@ fault handed-off sound-full "1 2" "lost instance 1" $one emu.fault=1:kill:handof
 # ---- A decode instance dies ----
 fault decode-at-start sound-pair "0 2" "lost instance 4" $pair emu.fault=4:kill:start:1
 fault decode-in-the-middle sound-pair "1 3" "lost instance 5" $pair emu.fault=5:kill:token:3
+fault decode-fenced sound-pair "0 2" "lost instance 4" $pair emu.write_order=fence emu.fault=4:kill:handoff:1
 fault only-decode sound "0 1 2" "lost instance 4" $base emu.fault=4:kill:handoff:1
 
 # ---- One stops: after $patience seconds without a sign of life it is lost ----
