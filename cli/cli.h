@@ -30,6 +30,7 @@ struct smg_args {
     const char *block, *batch, *queues, *entries; /* lists of emu bench, NULL: its default; and its numbers, 0 likewise */
     uint32_t entry_bytes, depth, samples;
     double seconds;
+    double tolerance;            /* compare, percent; below 0: none given */
     const char *const *operand;
     size_t n_operands;
 };
@@ -115,8 +116,10 @@ int smg_cmd_plan(const struct smg_args *a);
 int smg_cmd_sim(const struct smg_args *a);
 int smg_cmd_emu(const struct smg_args *a);
 int smg_emu_bench(const struct smg_args *a);
+int smg_emu_measure_files(const struct smg_args *a);
 int smg_cmd_replay(const struct smg_args *a);
 int smg_cmd_summarize(const struct smg_args *a);
+int smg_cmd_compare(const struct smg_args *a);
 int smg_cmd_figures(const struct smg_args *a);
 int smg_cmd_list(const struct smg_args *a);
 int smg_cmd_kernels(const struct smg_args *a);

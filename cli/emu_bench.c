@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/emu_measure.h"
 #include "emu/bench.h"
 
-/* "4K,64K,1M": numbers in [low, high]; K and M are 1024 and 1024 * 1024. */
-static int read_list(const char *option, const char *text, uint32_t low, uint32_t high, struct smg_bench_list *out)
+int smg_emu_list(const char *action, const char *option, const char *text, uint32_t low, uint32_t high, struct smg_bench_list *out)
 {
     const char *at = text;
 
@@ -26,8 +26,8 @@ static int read_list(const char *option, const char *text, uint32_t low, uint32_
         if (end == at || errno || (*end && *end != ',') || (*end && !end[1]) || !(x >= low && x <= high) || x != (uint32_t)x ||
             out->n == SMG_BENCH_LIST) {
             fprintf(stderr,
-                    "smartgen emu bench: --%s: expected up to %d whole numbers in [%u, %u] separated by commas, found '%s'\n",
-                    option, SMG_BENCH_LIST, low, high, text);
+                    "smartgen emu %s: --%s: expected up to %d whole numbers in [%u, %u] separated by commas, found '%s'\n",
+                    action, option, SMG_BENCH_LIST, low, high, text);
             return SMG_EXIT_USAGE;
         }
         out->value[out->n++] = (uint32_t)x;
@@ -113,10 +113,10 @@ int smg_emu_bench(const struct smg_args *a)
                 "apply\n");
         return SMG_EXIT_USAGE;
     }
-    code = read_list("block", a->block ? a->block : "4K,64K,1M", 8, 1u << 30, &c.block);
-    code = code ? code : read_list("batch", a->batch ? a->batch : "1,8", 1, 1024, &c.batch);
-    code = code ? code : read_list("queues", a->queues ? a->queues : "1,3", 1, 3, &c.queues);
-    code = code ? code : read_list("entries", a->entries ? a->entries : "1,16,128,1024", 1, 65536, &c.entries);
+    code = smg_emu_list("bench", "block", a->block ? a->block : "4K,64K,1M", 8, 1u << 30, &c.block);
+    code = code ? code : smg_emu_list("bench", "batch", a->batch ? a->batch : "1,8", 1, 1024, &c.batch);
+    code = code ? code : smg_emu_list("bench", "queues", a->queues ? a->queues : "1,3", 1, 3, &c.queues);
+    code = code ? code : smg_emu_list("bench", "entries", a->entries ? a->entries : "1,16,128,1024", 1, 65536, &c.entries);
     if (code)
         return code;
     r = calloc(1, sizeof *r);

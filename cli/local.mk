@@ -6,6 +6,7 @@ smartgen_LDADD = libsmgall.la
 smartgen_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 smartgen_SOURCES = \
 	cli/cli.h \
+	cli/cmd_compare.c \
 	cli/cmd_doctor.c \
 	cli/cmd_emu.c \
 	cli/cmd_files.c \
@@ -18,6 +19,8 @@ smartgen_SOURCES = \
 	cli/completion.c \
 	cli/completion_zsh.c \
 	cli/emu_bench.c \
+	cli/emu_measure.c \
+	cli/emu_measure.h \
 	cli/emu_role.c \
 	cli/emu_role.h \
 	cli/help.c \

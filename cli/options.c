@@ -26,9 +26,8 @@ const struct smg_option smg_options[] = {
     {"token-file", 0, "FILE", "with such a role: file of the run's secret (default: the environment's SMARTGEN_TOKEN)"},
     {"fabric", 0, "FABRIC", "transfer fabric (default ofi)"},
     {"device", 0, "NAME[,NAME]",
-     "device or provider of the fabric (default of ofi: tcp; of verbs: the first active one, also NAME:PORT:GID_INDEX); two: "
-     "prefill "
-     "instances use the first, decode instances the second"},
+     "device or provider of the fabric (default of ofi: tcp, also PROVIDER@ADDRESS; of verbs: the first active one, also "
+     "NAME:PORT:GID_INDEX); two: prefill instances use the first, decode instances the second"},
     {"timeout", 0, "SECONDS", "give up when nothing happens for so long (default 30)"},
     {"jobs", 'j', "N", "points simulated at the same time (default 1)"},
     {"requests", 0, "N",
@@ -41,14 +40,15 @@ const struct smg_option smg_options[] = {
     {"head-dim", 0, "N", "kernels quality: elements of a head (default 128)"},
     {"tokens", 0, "N", "kernels quality: tokens of a prompt (default 2048)"},
     {"seed", 0, "N", "kernels quality: seed of the synthetic tensors and of the training (default 1)"},
-    {"", 0, NULL, "Only with bench"},
-    {"block", 0, "BYTES,...", "sizes of WRITEs (default 4K,64K,1M)"},
+    {"tolerance", 0, "PERCENT", "compare: exit status 1 when an error is larger"},
+    {"", 0, NULL, "Only with bench; block, entry-bytes, samples and seconds also with measure"},
+    {"block", 0, "BYTES,...", "sizes of WRITEs (default 4K,64K,1M); measure: of a KV block and of a chunk (default 8K,128K)"},
     {"batch", 0, "N,...", "WRITEs of one chain (default 1,8)"},
     {"queues", 0, "N,...", "queue pairs, 1 to 3 (default 1,3)"},
     {"entries", 0, "N,...", "entries of an on-demand request (default 1,16,128,1024)"},
     {"entry-bytes", 0, "N", "size of an entry (default 512)"},
     {"depth", 0, "N", "WRITEs in flight on each queue pair (default 16)"},
-    {"samples", 0, "N", "measurements of each percentile (default 500)"},
+    {"samples", 0, "N", "measurements of each percentile (default 500; measure: of each median, 20)"},
     {"seconds", 0, "SECONDS", "length of each stream (default 0.5)"},
     {"", 0, NULL, "Instead of making an importance file"},
     {"record", 0, "FILE", "write the selections themselves, for selection.file"},
@@ -58,7 +58,7 @@ const struct smg_option smg_options[] = {
     {"heatmap", 0, NULL, "CSV of frequency by layer and position, -o FILE"},
     {"", 0, NULL, "Output"},
     {"output", 'o', "DIR",
-     "what to write: a record folder (default none); figures: their folder (default out); profile: a file; kernels: a folder"},
+     "what to write: a record folder (default none); figures: their folder (default out); profile, compare: a file; kernels, emu measure: a folder"},
     {"timeline", 0, NULL, "write timeline.json (Chrome trace)"},
     {"json", 0, NULL, "machine-readable output"},
     {"progress", 0, NULL, "show progress also where standard error is no terminal, line by line (default: only on a terminal)"},
@@ -169,6 +169,8 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
         a->instance = status ? 0 : (uint32_t)x;
     } else if (!strcmp(o->name, "seconds")) {
         status = number(c, o, value, 0, 0.001, 600, &a->seconds);
+    } else if (!strcmp(o->name, "tolerance")) {
+        status = number(c, o, value, 0, 0, 1e9, &a->tolerance);
     } else if (!strcmp(o->name, "timeout")) {
         status = number(c, o, value, 0, 0.1, 86400, &a->timeout_s);
     } else {
@@ -219,6 +221,7 @@ int smg_args_parse(const struct smg_command *c, int argc, char **argv, struct sm
     memset(out, 0, sizeof *out);
     out->jobs = 1;
     out->timeout_s = 30;
+    out->tolerance = -1;
     for (int i = 0; i < argc && !status; i++) {
         const struct smg_option *o;
         const char *value;

@@ -44,6 +44,9 @@ double smg_cost_split_s(const struct smg_world *w, double entries);
 /* Bytes of prompt-side selector metadata per token and selecting layer: infinigen 2*H*floor(partial_ratio*d), hata H*(bits/8 +
  * 2), quest 2*2*d*H/16, oracle 0. */
 uint64_t smg_metadata_token_bytes(const struct smg_world *w);
+/* One decode iteration of n requests if nothing had to be moved: attention and feed-forward of all layers, and of select and split what
+ * these do not hide. full[i]: request i is in mode full, and is not split. */
+double smg_cost_decode_s(const struct smg_world *w, const uint32_t *prompt_tokens, const int *full, size_t n);
 
 /* Eq. 2. kr_raw = floor(total (L-1)/L * Tp/Tt) (M (L-1) Tp/Tt when every layer has M blocks), clipped to [dense, total]. window:
  * the bytes of metadata are subtracted from the window first. */

@@ -10,6 +10,7 @@ libsmgcore_la_SOURCES = \
 	core/budget.c \
 	core/cost.c \
 	core/cost.h \
+	core/cost_decode.c \
 	core/decode.c \
 	core/event.c \
 	core/grid.c \

@@ -51,7 +51,9 @@ uint32_t smg_world_nodes(const struct smg_world *w)
 
 double smg_world_link_Bps(const struct smg_world *w, uint32_t node)
 {
-    return node_pool(w, node)->link_gbps * 1e9 * w->scenario.network.efficiency / 8;
+    double nominal = node_pool(w, node)->link_gbps * 1e9 * w->scenario.network.efficiency / 8;
+
+    return w->nic.rate_Bps > 0 && w->nic.rate_Bps < nominal ? w->nic.rate_Bps : nominal;
 }
 
 double smg_world_gather_Bps(const struct smg_world *w, uint32_t node)

@@ -183,12 +183,20 @@ struct smg_nic {
     double post_cost_s;           /* per message (work request) */
     double max_message_bytes;
     double rpc_overhead_s;        /* software cost of serving one on-demand request */
+    /* Measured with the engine (smartgen emu measure); 0 where nobody has. */
+    double rate_Bps;              /* payload rate: no link of the world is faster */
+    double latency_s;             /* one way, of a small message: in place of network.latency_us */
+    double message_bytes;         /* payload that a message's headers would have been */
+    double completion_s;          /* a WRITE's completion reaches its sender so long after the bytes are there */
 };
 
 struct smg_host {
     char name[SMG_NAME_MAX];
     double gather_Bps_per_vcpu;   /* CPU gather rate of 512-byte entries */
     double gather_exponent;       /* rate = per_vcpu * vcpus^exponent */
+    /* Of an emulation, whose GPU is host memory and a clock (smartgen emu measure); 0: none. */
+    double copy_Bps;              /* copies of a decode instance: in place of the GPU's pcie_Bps */
+    double timer_late_s;          /* a computation ends so much late */
 };
 
 /* One request of the workload. Ids run from 0 in order of arrival. */
@@ -226,7 +234,8 @@ int smg_world_is_decode(const struct smg_world *w, uint32_t instance);
 /* Node of an instance; prefill nodes first, then decode nodes, from 0. The router's node is UINT32_MAX. */
 uint32_t smg_world_node(const struct smg_world *w, uint32_t instance);
 uint32_t smg_world_nodes(const struct smg_world *w);
-/* Effective NIC rate of a node in bytes/s and direction: link_gbps * efficiency / 8. */
+/* Effective NIC rate of a node in bytes/s and direction: link_gbps * efficiency / 8, or what the NIC was measured to carry where that
+ * is less. */
 double smg_world_link_Bps(const struct smg_world *w, uint32_t node);
 /* CPU gather rate of a node in bytes/s. */
 double smg_world_gather_Bps(const struct smg_world *w, uint32_t node);

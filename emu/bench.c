@@ -202,14 +202,11 @@ static int writes(struct bench_side *s, struct smg_bench_results *out)
     return status;
 }
 
-/* Both sides walk through the same points; only side 0 learns numbers. */
-static int walk(struct bench_side *s, struct smg_bench_results *out)
+static int points(struct bench_side *s, void *arg)
 {
     const struct smg_bench_config *c = s->config;
-    int status = set_up(s);
-    if (!status) {
-        status = writes(s, out);
-    }
+    struct smg_bench_results *out = arg;
+    int status = writes(s, out);
     for (size_t i = 0; i < c->block.n && !status; i++) {
         out->masked[out->n_masked].block_bytes = c->block.value[i];
         status = smg_bench_do_masked(s, &out->masked[out->n_masked++]);
@@ -217,6 +214,16 @@ static int walk(struct bench_side *s, struct smg_bench_results *out)
     for (size_t i = 0; i < c->entries.n && !status; i++) {
         out->trip[out->n_trip].entries = c->entries.value[i];
         status = smg_bench_do_trip(s, &out->trip[out->n_trip++]);
+    }
+    return status;
+}
+
+/* Both sides walk through the same points; only side 0 learns numbers. */
+static int walk(struct bench_side *s, bench_points_fn each, void *out)
+{
+    int status = set_up(s);
+    if (!status) {
+        status = each(s, out);
     }
     if (!status) {
         status = smg_bench_do_meet(s, 1);
@@ -231,14 +238,12 @@ static int walk(struct bench_side *s, struct smg_bench_results *out)
 
 /* ---- Both ---- */
 
-static int other_side(const struct smg_bench_config *config, struct bench_board *board)
+/* What it fills of out is its own copy. */
+static int other_side(const struct smg_bench_config *config, struct bench_board *board, bench_points_fn each, void *out)
 {
-    struct smg_bench_results *unused = calloc(1, sizeof(*unused));
     struct smg_diag diag = {""};
     struct bench_side s = {.config = config, .board = board, .self = 1, .diag = &diag};
-    int status = unused ? walk(&s, unused) : SMG_ERR_NOMEM;
-    free(unused);
-    return status;
+    return walk(&s, each, out);
 }
 
 static int check(const struct smg_bench_config *c, struct smg_diag *diag)
@@ -254,12 +259,11 @@ static int check(const struct smg_bench_config *c, struct smg_diag *diag)
     return smg_fabric_load(smg_fabric_find(c->fabric), diag);
 }
 
-int smg_bench_run(const struct smg_bench_config *config, struct smg_bench_results *out, struct smg_diag *diag)
+int smg_bench_do_both(const struct smg_bench_config *config, bench_points_fn each, void *out, struct smg_diag *diag)
 {
     struct bench_board *board;
     struct bench_side s = {.config = config, .self = 0, .diag = diag};
     int ended, status = check(config, diag);
-    memset(out, 0, sizeof(*out));
     if (status) {
         return status;
     }
@@ -272,9 +276,9 @@ int smg_bench_run(const struct smg_bench_config *config, struct smg_bench_result
     s.child = fork();
     if (s.child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        _exit(other_side(config, board) ? 1 : 0);
+        _exit(other_side(config, board, each, out) ? 1 : 0);
     }
-    status = s.child < 0 ? smg_fabric_fail(diag, SMG_ERR_IO, "fork failed") : walk(&s, out);
+    status = s.child < 0 ? smg_fabric_fail(diag, SMG_ERR_IO, "fork failed") : walk(&s, each, out);
     if (status == SMG_ERR_LOST && atomic_load(&board->status[1])) { /* why it went away explains more */
         status = atomic_load(&board->status[1]);
         *diag = board->diag[1];
@@ -289,4 +293,10 @@ int smg_bench_run(const struct smg_bench_config *config, struct smg_bench_result
     }
     munmap(board, sizeof(*board));
     return status;
+}
+
+int smg_bench_run(const struct smg_bench_config *config, struct smg_bench_results *out, struct smg_diag *diag)
+{
+    memset(out, 0, sizeof(*out));
+    return smg_bench_do_both(config, points, out, diag);
 }

@@ -50,6 +50,10 @@ double smg_bench_do_median(double *x, size_t n);
 /* Places for blocks of a size. */
 uint32_t smg_bench_do_slots(const struct smg_bench_config *c, uint32_t block_bytes, uint32_t queues);
 
+/* Forks the other side; both join the fabric, call each(side, out), and meet. The other side's out is a copy. */
+typedef int (*bench_points_fn)(struct bench_side *s, void *out);
+int smg_bench_do_both(const struct smg_bench_config *config, bench_points_fn each, void *out, struct smg_diag *diag);
+
 int smg_bench_do_write(struct bench_side *s, struct smg_bench_write *point);
 int smg_bench_do_masked(struct bench_side *s, struct smg_bench_masked *point);
 int smg_bench_do_trip(struct bench_side *s, struct smg_bench_trip *point);

@@ -41,7 +41,7 @@ struct smg_qp;          /* one queue pair; owned by its fabric */
 struct smg_mr;          /* registered memory; owned by the caller until smg_mr_close() */
 
 struct smg_fabric_config {
-    /* The backend's own name of a device or provider. ofi: a provider, NULL: "tcp". verbs: NAME[:PORT[:GID_INDEX]], NULL: the
+    /* The backend's own name of a device or provider. ofi: PROVIDER[@ADDRESS], NULL: "tcp"; ADDRESS is where to listen. verbs: NAME[:PORT[:GID_INDEX]], NULL: the
      * first device with an active port. */
     const char *provider;
     /* Local address to listen on. ofi, NULL: 127.0.0.1. verbs: the GID is the one of this address; NULL: the port's first IPv4.

@@ -79,9 +79,17 @@ static struct fi_info *hints_create(const char *provider)
     return h;
 }
 
+/* "PROVIDER[@ADDRESS]": the address is in front of the one of the configuration, and of 127.0.0.1. */
 static int find_provider(struct ofi_fabric *o, const struct smg_fabric_config *config, struct smg_diag *diag)
 {
-    const char *provider = config->provider ? config->provider : "tcp", *node = config->node ? config->node : "127.0.0.1";
+    const char *named = config->provider ? config->provider : "tcp", *at = strchr(named, '@');
+    const char *node = at ? at + 1 : config->node ? config->node : "127.0.0.1";
+    char provider[64];
+    int n = at ? (int)(at - named) : (int)strlen(named);
+    if (!n || n >= (int)sizeof(provider) || (at && !at[1])) {
+        return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED, "libfabric: device '%.100s': expected PROVIDER or PROVIDER@ADDRESS", named);
+    }
+    snprintf(provider, sizeof(provider), "%.*s", n, named);
     struct fi_info *hints = hints_create(provider);
     if (!hints) {
         return smg_fabric_fail(diag, SMG_ERR_NOMEM, "libfabric: out of memory for fi_info");

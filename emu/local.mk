@@ -45,6 +45,10 @@ libsmgemu_la_SOURCES = \
 	emu/layout.h \
 	emu/link.c \
 	emu/link.h \
+	emu/measure.c \
+	emu/measure.h \
+	emu/measure_priv.h \
+	emu/measure_wire.c \
 	emu/ofi_library.c \
 	emu/ofi_library.h \
 	emu/pipe.c \

@@ -4,6 +4,11 @@ SMG_ROOM_LIBS += libsmgexp.la
 libsmgexp_la_CPPFLAGS = $(SMG_CPPFLAGS) $(SMG_DATA_CPPFLAGS) $(JANSSON_CFLAGS) $(YAML_CFLAGS) $(GSL_CFLAGS)
 libsmgexp_la_LIBADD = $(JANSSON_LIBS) $(YAML_LIBS) $(GSL_LIBS)
 libsmgexp_la_SOURCES = \
+	experiments/compare.c \
+	experiments/compare.h \
+	experiments/compare_priv.h \
+	experiments/compare_read.c \
+	experiments/compare_write.c \
 	experiments/csv.c \
 	experiments/csv.h \
 	experiments/decisions.c \

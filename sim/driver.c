@@ -45,6 +45,8 @@ static int add_instance(struct smg_sim *s, uint16_t i, const uint32_t *nic, cons
     in->cpu = cpu[smg_world_node(w, i)];
     in->gather_Bps = smg_world_gather_Bps(w, smg_world_node(w, i));
     in->pcie_Bps = (smg_world_is_prefill(w, i) ? w->prefill_gpu : w->decode_gpu).pcie_Bps;
+    if (w->host.copy_Bps > 0 && smg_world_is_decode(w, i))
+        in->pcie_Bps = w->host.copy_Bps;
     share_cpu(s, i);
     return SMG_OK;
 }
@@ -104,7 +106,7 @@ int smg_sim_create(const struct smg_world *w, const struct smg_engine_type *type
     s->world = w;
     s->selection = selection;
     s->free_pending = UINT32_MAX;
-    s->latency_s = w->scenario.network.latency_us * 1e-6;
+    s->latency_s = w->nic.latency_s > 0 ? w->nic.latency_s : w->scenario.network.latency_us * 1e-6;
     if (observer)
         s->observer = *observer;
     smg_scheme_features(w, &s->features);
@@ -300,6 +302,8 @@ static int complete(struct smg_sim *s, uint64_t tag)
         return s->instance[p.instance].dead ? SMG_OK : smg_sim_op_phase(s, p.instance, p.op);
     case SMG_PENDING_DELIVER:
         return smg_sim_deliver(s, p.instance, p.op);
+    case SMG_PENDING_CONFIRM:
+        return smg_sim_confirm(s, p.instance, p.op);
     case SMG_PENDING_TIMER:
         return fire_timer(s, p.instance);
     case SMG_PENDING_DEATH:

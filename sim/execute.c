@@ -38,8 +38,8 @@ static enum smg_path path_of(const struct smg_action *a)
     }
 }
 
-/* A wire transfer holds the links for its bytes, or for the posting of its messages when that takes longer than the bytes on the
- * slower of the two. */
+/* A wire transfer holds the links for its bytes and headers, or for the posting of its messages when that takes longer than these on
+ * the slower of the two. */
 static int start_wire(struct smg_sim *s, uint16_t instance, struct smg_op *op)
 {
     const struct smg_action *a = &op->action;
@@ -51,7 +51,8 @@ static int start_wire(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     s->stats.messages[path_of(a)] += a->messages;
     s->stats.mask_bytes += a->mask_bytes;
     return start_flow(s, instance, op, from, to,
-                      smg_cost_wire_bytes((double)(a->bytes + a->mask_bytes), a->messages, s->world->nic.post_cost_s, Bps));
+                      smg_cost_wire_bytes((double)(a->bytes + a->mask_bytes) + a->messages * s->world->nic.message_bytes, a->messages,
+                                          s->world->nic.post_cost_s, Bps));
 }
 
 /* Gathers of instances on one node share its CPU: a flow; alone, or beside an oversubscribed core link (see share_cpu), a fixed
@@ -84,6 +85,7 @@ static int start(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     op->start_s = smg_engine_now(s->engine);
     switch (op->action.kind) {
     case SMG_ACT_COMPUTE:
+        return start_timer(s, instance, op, SMG_PENDING_OP, op->action.duration_s + s->world->host.timer_late_s);
     case SMG_ACT_SPLIT:
         return start_timer(s, instance, op, SMG_PENDING_OP, op->action.duration_s);
     case SMG_ACT_COPY:
@@ -285,5 +287,12 @@ int smg_sim_deliver(struct smg_sim *s, uint16_t instance, struct smg_op *op)
         status = deliver_reply(s, instance, a);
     else
         status = a->purpose == SMG_FOR_METADATA ? SMG_OK : smg_sim_placed(s, op);
+    if (!status && a->kind == SMG_ACT_WRITE && s->world->nic.completion_s > 0)
+        return start_timer(s, instance, op, SMG_PENDING_CONFIRM, s->world->nic.completion_s);
     return status ? status : op_done(s, instance, op);
+}
+
+int smg_sim_confirm(struct smg_sim *s, uint16_t instance, struct smg_op *op)
+{
+    return op_done(s, instance, op);
 }

@@ -44,16 +44,22 @@ const struct smg_value_field smg_gpu_value_fields[] = {
 _Static_assert(sizeof(smg_gpu_value_fields) / sizeof(smg_gpu_value_fields[0]) - 1 <= SMG_VALUE_FIELDS_MAX,
                "SMG_VALUE_FIELDS_MAX is too small");
 
-static const struct smg_value_field nic_fields[] = {
+const struct smg_value_field smg_nic_value_fields[] = {
     OR_ZERO(smg_nic, post_cost_s, "s", 1e-10, 1e-2),
     NUMBER(smg_nic, max_message_bytes, "B", 256, 1e13),
     OR_ZERO(smg_nic, rpc_overhead_s, "s", 1e-9, 1),
+    MEASURED(smg_nic, rate_Bps, "B/s", 1e3, 1e13),
+    MEASURED(smg_nic, latency_s, "s", 1e-9, 1),
+    MEASURED(smg_nic, message_bytes, "B", 1e-3, 1e6),
+    MEASURED(smg_nic, completion_s, "s", 1e-9, 1),
     END,
 };
 
 const struct smg_value_field smg_host_value_fields[] = {
     NUMBER(smg_host, gather_Bps_per_vcpu, "B/s", 1e6, 1e12),
     OR_ZERO(smg_host, gather_exponent, "1", 1e-3, 2),
+    MEASURED(smg_host, copy_Bps, "B/s", 1e6, 1e13),
+    MEASURED(smg_host, timer_late_s, "s", 1e-9, 1),
     END,
 };
 
@@ -76,7 +82,7 @@ int smg_nic_load(const char *name_or_path, struct smg_nic *out, struct smg_diag 
     int status;
 
     memset(&nic, 0, sizeof(nic));
-    status = smg_hardware_read("nics", "NIC", name_or_path, nic_fields, &nic, nic.name, NULL, diag);
+    status = smg_hardware_read("nics", "NIC", name_or_path, smg_nic_value_fields, &nic, nic.name, NULL, diag);
     if (status == SMG_OK) {
         *out = nic;
     }

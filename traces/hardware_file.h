@@ -26,8 +26,8 @@ struct smg_value_field {
 /* Most keys of a kind of file. */
 #define SMG_VALUE_FIELDS_MAX 16
 
-/* The keys of a GPU's file, and of a host's. */
-extern const struct smg_value_field smg_gpu_value_fields[], smg_host_value_fields[];
+/* The keys of a GPU's file, of a NIC's and of a host's. */
+extern const struct smg_value_field smg_gpu_value_fields[], smg_nic_value_fields[], smg_host_value_fields[];
 
 /* Reads a description by built-in name of a kind of data, or by path. fields ends with a NULL key, at most SMG_VALUE_FIELDS_MAX
  * before it. Fills out at the fields' offsets and name[SMG_NAME_MAX]; on error both may be half filled, so callers pass a

@@ -1,0 +1,223 @@
+/* One side of a comparison: run.json, requests.csv, tokens.csv of a record folder. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cost.h"
+#include "experiments/compare_priv.h"
+#include "experiments/csv.h"
+#include "experiments/files.h"
+#include "experiments/run_priv.h"
+#include "traces/scenario.h"
+#include "traces/text.h"
+#include "traces/world.h"
+
+static const char *const columns[COMPARE_CELLS] = {
+    [COMPARE_PROMPT] = "prompt_tokens",    [COMPARE_OUTPUT] = "output_tokens", [COMPARE_DECODE] = "decode_instance",
+    [COMPARE_JOIN] = "decode_join_s",      [COMPARE_SECOND] = "second_token_s", [COMPARE_FINISH] = "finish_s",
+    [COMPARE_TTFT] = "ttft_s",             [COMPARE_TTST] = "ttst_s",          [COMPARE_TBT] = "tbt_mean_s",
+    [COMPARE_METADATA] = "metadata_bytes", [COMPARE_PROACTIVE] = "proactive_bytes",
+    [COMPARE_ON_DEMAND] = "on_demand_bytes", [COMPARE_SPECULATIVE] = "speculative_bytes"};
+
+static int no_memory(const char *path, struct smg_diag *diag)
+{
+    return smg_diag_set(diag, SMG_ERR_NOMEM, "%s: out of memory", path);
+}
+
+/* ---- run.json ---- */
+
+/* The bytes of a model file decide, not its path: the two runs may have been made on two machines. */
+static int read_model(const json_t *root, const struct smg_scenario *s, struct compare_run *run)
+{
+    const json_t *input;
+    size_t i;
+
+    snprintf(run->model, sizeof run->model, "%s", s->model);
+    json_array_foreach(json_object_get(root, "inputs"), i, input)
+    {
+        const char *what = json_string_value(json_object_get(input, "input")),
+                   *digest = json_string_value(json_object_get(input, "fnv1a64"));
+        if (what && digest && !strcmp(what, "model"))
+            snprintf(run->model_digest, sizeof run->model_digest, "%s", digest);
+    }
+    return SMG_OK;
+}
+
+/* What the closed form of an iteration needs: model and hardware. Nothing is made or read that only requests need. */
+static int load_world(const struct smg_scenario *s, const char *path, struct compare_run *run, struct smg_diag *diag)
+{
+    struct smg_scenario bare = *s;
+    struct smg_diag found = {""};
+    int status;
+
+    bare.workload.kind = SMG_WORKLOAD_BATCH;
+    bare.workload.requests = 1;
+    snprintf(bare.workload.lengths, sizeof bare.workload.lengths, "mean");
+    snprintf(bare.proactive.ranking, sizeof bare.proactive.ranking, "sequential");
+    snprintf(bare.proactive.importance, sizeof bare.proactive.importance, "auto");
+    bare.selection.file[0] = '\0';
+    status = smg_world_load(&bare, &run->world, &found);
+    if (status)
+        return smg_diag_set(diag, status, "%s: %s", path, found.text[0] ? found.text : smg_status_string(status));
+    run->has_world = 1;
+    return SMG_OK;
+}
+
+static int read_run_json(const char *dir, struct compare_run *run, struct smg_diag *diag)
+{
+    struct smg_scenario s;
+    struct smg_diag found = {""};
+    char path[SMG_PATH_MAX];
+    json_t *root = NULL;
+    int status = smg_path_join(dir, "run.json", path);
+
+    if (status)
+        return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
+    status = smg_run_settings(dir, &run->settings, &run->n, diag);
+    if (!status)
+        status = smg_file_json(path, &root, diag);
+    if (status)
+        return status;
+    status = smg_scenario_from_json(json_object_get(root, "scenario"), &s, &found);
+    if (status)
+        smg_diag_set(diag, status, "%s: %s", path, found.text);
+    if (!status)
+        status = read_model(root, &s, run);
+    if (!status)
+        status = load_world(&s, path, run, diag);
+    run->seed = s.seed;
+    json_decref(root);
+    return status;
+}
+
+/* ---- requests.csv ---- */
+
+static int read_row(const struct smg_csv *c, size_t row, const size_t *at, struct compare_request *q, struct smg_diag *diag)
+{
+    const char *mode = smg_csv_cell(c, row, at[COMPARE_CELLS]);
+    int status = SMG_OK;
+
+    for (size_t i = 0; i < COMPARE_CELLS && !status; i++)
+        status = smg_csv_number(c, row, at[i], &q->cell[i], diag);
+    q->full = !strcmp(mode, "full");
+    if (!status && !(q->cell[COMPARE_PROMPT] >= 1 && q->cell[COMPARE_PROMPT] <= UINT32_MAX))
+        status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field 'prompt_tokens': expected a number above 0", c->path, row + 2);
+    return status;
+}
+
+static int read_requests(const char *dir, struct compare_run *run, struct smg_diag *diag)
+{
+    size_t at[COMPARE_CELLS + 1];
+    char path[SMG_PATH_MAX];
+    struct smg_csv c;
+    int status = smg_path_join(dir, "requests.csv", path);
+
+    status = status ? smg_diag_set(diag, status, "%.100s...: name is too long", dir) : smg_csv_read(path, &c, diag);
+    if (status)
+        return status;
+    status = smg_csv_header(&c, smg_requests_header, diag);
+    for (size_t i = 0; i <= COMPARE_CELLS && !status; i++)
+        status = smg_csv_column(&c, i < COMPARE_CELLS ? columns[i] : "mode", &at[i], diag);
+    if (!status && c.rows != run->n)
+        status = smg_diag_set(diag, SMG_ERR_PARSE, "%s: %zu rows, run.json says %u requests", path, c.rows, run->n);
+    if (!status && !(run->request = calloc(c.rows + 1, sizeof *run->request)))
+        status = no_memory(path, diag);
+    for (size_t i = 0; i < c.rows && !status; i++)
+        status = read_row(&c, i, at, &run->request[i], diag);
+    smg_csv_free(&c);
+    return status;
+}
+
+/* ---- The transfer part of TTST ---- */
+
+/* Who shares the iteration that makes the second token of request r: joined before it, not finished when r joined. A token is told
+ * before the next request joins, and a last token before that too, so the router's times tell. */
+static int shares(const struct compare_request *r, const struct compare_request *q)
+{
+    return r == q || (q->cell[COMPARE_DECODE] == r->cell[COMPARE_DECODE] && q->cell[COMPARE_JOIN] < r->cell[COMPARE_SECOND] &&
+                      !(q->cell[COMPARE_FINISH] <= r->cell[COMPARE_JOIN]));
+}
+
+static int find_transfers(struct compare_run *run)
+{
+    uint32_t *tokens = malloc((run->n + 1) * sizeof *tokens);
+    int *full = malloc((run->n + 1) * sizeof *full), status = tokens && full ? SMG_OK : SMG_ERR_NOMEM;
+    int paced = !strcmp(json_string_value(json_object_get(run->settings, "driver")), "emu");
+    double scale = paced ? run->world.scenario.emu.time_scale : 1;
+
+    for (uint32_t r = 0; r < run->n && !status; r++) {
+        struct compare_request *q = &run->request[r];
+        size_t n = 0;
+        q->transfer_s = NAN;
+        if (isnan(q->cell[COMPARE_TTST]))
+            continue;
+        for (uint32_t i = 0; i < run->n; i++) {
+            if (!shares(q, &run->request[i]))
+                continue;
+            tokens[n] = (uint32_t)run->request[i].cell[COMPARE_PROMPT];
+            full[n++] = run->request[i].full;
+        }
+        q->transfer_s = q->cell[COMPARE_TTST] - scale * smg_cost_decode_s(&run->world, tokens, full, n);
+    }
+    free(tokens);
+    free(full);
+    return status;
+}
+
+/* ---- tokens.csv ---- */
+
+/* Rows are sorted by request and token. */
+static int read_tokens(const char *dir, struct compare_run *run, struct smg_diag *diag)
+{
+    size_t request = 0, token = 0, gap = 0;
+    double x, y, z;
+    struct smg_csv c;
+    char path[SMG_PATH_MAX];
+    int status = smg_path_join(dir, "tokens.csv", path);
+
+    status = status ? smg_diag_set(diag, status, "%.100s...: name is too long", dir) : smg_csv_read(path, &c, diag);
+    if (status)
+        return status;
+    status = smg_csv_column(&c, "request", &request, diag);
+    status = status ? status : smg_csv_column(&c, "token", &token, diag);
+    status = status ? status : smg_csv_column(&c, "gap_s", &gap, diag);
+    if (!status && !(run->token = calloc(c.rows + 1, sizeof *run->token)))
+        status = no_memory(path, diag);
+    for (size_t i = 0; i < c.rows && !status; i++) {
+        status = smg_csv_number(&c, i, request, &x, diag);
+        status = status ? status : smg_csv_number(&c, i, token, &y, diag);
+        status = status ? status : smg_csv_number(&c, i, gap, &z, diag);
+        if (!status && (!(x >= 0 && x < run->n) || !(y >= 1 && y <= UINT32_MAX)))
+            status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: there is no such request or token", path, i + 2);
+        if (!status && !isnan(z))
+            run->token[run->n_tokens++] = (struct compare_token){(uint32_t)x, (uint32_t)y, z};
+    }
+    smg_csv_free(&c);
+    return status;
+}
+
+/* ---- All of it ---- */
+
+int smg_compare_read(const char *dir, struct compare_run *run, struct smg_diag *diag)
+{
+    int status;
+
+    run->dir = dir;
+    status = read_run_json(dir, run, diag);
+    if (!status)
+        status = read_requests(dir, run, diag);
+    if (!status && find_transfers(run))
+        status = no_memory(dir, diag);
+    if (!status && run->world.scenario.records.tokens)
+        status = read_tokens(dir, run, diag);
+    return status;
+}
+
+void smg_compare_run_free(struct compare_run *run)
+{
+    if (run->has_world)
+        smg_world_free(&run->world);
+    json_decref(run->settings);
+    free(run->request);
+    free(run->token);
+}
