@@ -136,10 +136,10 @@ void smg_measure_do_gather(struct bench_side *s, uint32_t entries)
     }
 }
 
-void smg_measure_do_list(struct bench_side *s, uint32_t entries)
+void smg_measure_do_list(struct bench_side *s, uint32_t entries, uint32_t first)
 {
     for (uint32_t i = 0; i < entries; i++) {
-        uint32_t id = i * 1237 % BENCH_KV_ENTRIES; /* an odd stride visits all */
+        uint32_t id = (first + i) * 1237 % BENCH_KV_ENTRIES; /* an odd stride visits all */
         memcpy(s->memory + s->request + BENCH_HEADER_BYTES + 4 * (size_t)i, &id, 4);
     }
 }
@@ -148,7 +148,7 @@ static int ask(struct bench_side *s, uint32_t entries, double *seconds_out)
 {
     struct smg_piece in = reply_piece(s, entries), out = request_piece(s, entries);
     int status = SMG_OK;
-    smg_measure_do_list(s, entries);
+    smg_measure_do_list(s, entries, 0);
     for (uint32_t i = 0; i < WARM + s->config->samples && !status; i++) {
         double start_s = smg_fabric_now_s();
         status = smg_fabric_recv(smg_fabric_qp(s->fabric, 1, SMG_QUEUE_REPLY), &in, 1, 0, s->diag);
@@ -173,9 +173,10 @@ static int answer(struct bench_side *s, uint32_t entries)
 {
     struct smg_piece out = reply_piece(s, entries);
     uint32_t trips = WARM + s->config->samples;
+    uint64_t received = s->received, sent = s->sent; /* the next request may come with the completion of this answer */
     int status = SMG_OK;
     for (uint32_t i = 0; i < trips && !status; i++) {
-        status = await(s, s->received + 1, 0, 0);
+        status = await(s, ++received, 0, 0);
         if (!status) {
             smg_measure_do_gather(s, entries);
         }
@@ -185,7 +186,7 @@ static int answer(struct bench_side *s, uint32_t entries)
         if (!status) {
             status = smg_fabric_send(smg_fabric_qp(s->fabric, 0, SMG_QUEUE_REPLY), &out, 1, 0, SMG_POST_SIGNALED, s->diag);
         }
-        status = status ? status : await(s, 0, s->sent + 1, 0);
+        status = status ? status : await(s, 0, ++sent, 0);
     }
     return status;
 }

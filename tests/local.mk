@@ -58,6 +58,8 @@ SMG_UNIT_TESTS += tests/test_ofi_library
 SMG_UNIT_TESTS += tests/test_emu_harness
 SMG_UNIT_TESTS += tests/test_emu_join
 SMG_UNIT_TESTS += tests/test_emu_link
+SMG_UNIT_TESTS += tests/test_emu_measure
+SMG_UNIT_TESTS += tests/test_compare
 SMG_UNIT_TESTS += tests/test_core_split
 SMG_UNIT_TESTS += tests/test_core_scheme
 SMG_UNIT_TESTS += tests/test_core_rank
@@ -82,6 +84,7 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_attention.sh \
 	tests/e2e_bench.sh \
 	tests/e2e_comfort.sh \
+	tests/e2e_compare.sh \
 	tests/e2e_decisions.sh \
 	tests/e2e_emu.sh \
 	tests/e2e_errors.sh \
