@@ -14,11 +14,11 @@ library=$(ldconfig -p | awk '/libfabric\.so\.1 .*x86-64/ { print $NF; exit }')
 work=$(mktemp -d "${TMPDIR:-/tmp}/predict-vm-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 echo "load before: $(cut -d ' ' -f 1-3 /proc/loadavg) on $(nproc) cores"
-for point in "ofi tcp@10.0.0.1,tcp@10.0.0.2 0.05" "verbs rxa,rxb 0.05" "ofi tcp@10.0.0.1,tcp@10.0.0.2 0.2" "verbs rxa,rxb 0.2"; do
+for point in "ofi tcp@10.0.0.1,tcp@10.0.0.2 0.04" "verbs rxa,rxb 0.04" "ofi tcp@10.0.0.1,tcp@10.0.0.2 0.16" "verbs rxa,rxb 0.16"; do
     set -- $point
-    # Four times the rate, and about three times the bytes; a longer prefix keeps prefill as short.
+    # Four times the rate, and three times the bytes; a longer prefix keeps prefill as short.
     keys=
-    [ "$3" = 0.05 ] || keys="workload.prompt_tokens=2048 prefix_hit=0.95"
+    [ "$3" = 0.04 ] || keys="workload.prompt_tokens=3072 prefix_hit=0.95"
     cat >"$work/script" <<Y
 export SMARTGEN_DATA=/src/traces/data
 for d in va vb; do

@@ -41,7 +41,7 @@ for key in $keys; do common="$common --set $key"; done
 # Both know the measured rate, which Eq. 2 asks for: they decide alike.
 measured="$common --set network.nic=./measured/nic.json --set host=./measured/host.json"
 
-run measure "$smartgen" emu measure --fabric "$fabric" --device "$device" ${SMG_PREDICT_MEASURE:-} -o measured
+run measure "$smartgen" emu measure --fabric "$fabric" --device "$device" ${SMG_PREDICT_MEASURE:---block 8K,64K --entry-bytes 256} -o measured
 cat measure.log
 run record "$smartgen" profile "$scenario" $common --record rec.kvsr
 for scheme in $schemes; do

@@ -31,8 +31,10 @@ static int read_nic(const char *path, struct smg_diag *diag)
     struct smg_nic n;
     int status = smg_nic_load(path, &n, diag);
 
-    if (!status)
+    if (!status) {
         fuzz_must(cost(n.post_cost_s) && positive(n.max_message_bytes) && cost(n.rpc_overhead_s));
+        fuzz_must(cost(n.rate_Bps) && cost(n.latency_s) && cost(n.message_bytes) && cost(n.completion_s));
+    }
     return status;
 }
 
@@ -42,7 +44,7 @@ static int read_host(const char *path, struct smg_diag *diag)
     int status = smg_host_load(path, &h, diag);
 
     if (!status)
-        fuzz_must(positive(h.gather_Bps_per_vcpu) && isfinite(h.gather_exponent));
+        fuzz_must(positive(h.gather_Bps_per_vcpu) && isfinite(h.gather_exponent) && cost(h.copy_Bps) && cost(h.timer_late_s));
     return status;
 }
 
