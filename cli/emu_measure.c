@@ -22,7 +22,7 @@ struct value {
     struct smg_measured_value measured;
 };
 
-enum { VALUES = 10 };
+enum { VALUES = 11 };
 
 static size_t list_values(const struct smg_emu_measurement *m, struct value out[VALUES])
 {
@@ -32,6 +32,7 @@ static size_t list_values(const struct smg_emu_measurement *m, struct value out[
         {0, "post_cost_s", "a chain of 64 small WRITEs less one of them, per WRITE", m->post_cost_s},
         {0, "message_bytes", "what blocks with masks take longer than large WRITEs, per message, at rate_Bps", m->message_bytes},
         {0, "completion_s", "from the post of a small WRITE until its completion, less latency_s", m->completion_s},
+        {0, "send_early", "share of the wire time of a message of 256 KiB that its completion does not wait for", m->send_early},
         {0, "rpc_overhead_s", "round trip of an on-demand request for no entry (line through 16 and 256) less that of a small message",
          m->rpc_overhead_s},
         {0, "max_message_bytes", "limit of the device", {m->max_message_bytes, 0}},

@@ -188,6 +188,7 @@ struct smg_nic {
     double latency_s;             /* one way, of a small message: in place of network.latency_us */
     double message_bytes;         /* payload that a message's headers would have been */
     double completion_s;          /* a WRITE's completion reaches its sender so long after the bytes are there */
+    double send_early;            /* share of a reply's time on the wire that its sender does not wait for: 1, where a buffer takes it all */
 };
 
 struct smg_host {

@@ -109,8 +109,10 @@ int smg_decode_open(struct smg_process *p, uint32_t request, uint64_t cookie[3])
         status = p->selection->type->open(p->selection, request, d->ledger);
     if (status)
         return smg_process_fail(p, status, "request %u: no memory", request);
-    /* What was here before must not pass for data. */
+    /* What was here before must not pass for data; and the pages are there before time counts. */
     memset(smg_process_at(p, d->kv), 0xEE, smg_layout_kv_bytes(&d->layout));
+    memset(smg_process_at(p, d->staging), 0xEE, device_bytes(&d->layout));
+    memset(smg_process_at(p, d->device), 0xEE, device_bytes(&d->layout));
     cookie[0] = d->kv;
     cookie[1] = d->mask;
     cookie[2] = d->metadata;

@@ -106,7 +106,7 @@ static int timer_late_s(struct bench_side *s, double *late_s)
 
 /* ---- Points ---- */
 
-enum point { RATE, CHAINS, PING, ONE, MANY, FEW_ENTRIES, MANY_ENTRIES, GATHER, COPY, TIMER, POINTS };
+enum point { RATE, CHAINS, PING, ONE, MANY, FEW_ENTRIES, MANY_ENTRIES, LARGE, LARGE_BYTES, GATHER, COPY, TIMER, POINTS };
 
 struct measure {
     const struct smg_emu_measure_config *config;
@@ -161,6 +161,7 @@ static int all_points(struct bench_side *s, void *arg)
         }
         status = write_points(s, m->config, at);
         status = status ? status : trip_points(s, at);
+        status = status ? status : smg_measure_do_large(s, at[LARGE], at[LARGE_BYTES]);
         if (!status && !s->self) {
             status = host_points(s, at);
         }
@@ -183,13 +184,15 @@ static void values(struct measure *m)
     enum { N = SMG_MEASURE_ROUNDS };
     const struct smg_emu_measure_config *c = m->config;
     struct smg_emu_measurement *out = m->out;
-    double latency[N], completion[N], post_cost[N], message[N], rpc[N], pair = c->block_bytes + (double)c->mask_bytes;
+    double latency[N], completion[N], post_cost[N], message[N], rpc[N], early[N], pair = c->block_bytes + (double)c->mask_bytes;
     for (unsigned r = 0; r < N; r++) {
         double per_entry_s = (m->round[MANY_ENTRIES][r] - m->round[FEW_ENTRIES][r]) / (ENTRIES_MANY - ENTRIES_FEW);
         latency[r] = 0.5 * m->round[PING][r];
         completion[r] = not_below_0(m->round[ONE][r] - latency[r]);
         post_cost[r] = not_below_0((m->round[MANY][r] - m->round[ONE][r]) / (SMALL_CHAIN - 1));
         message[r] = not_below_0(0.5 * pair * (m->round[RATE][r] / m->round[CHAINS][r] - 1));
+        early[r] = not_below_0(1 - m->round[LARGE][r] / (m->round[LARGE_BYTES][r] / m->round[RATE][r] + latency[r]));
+        early[r] = early[r] > 0.1 ? early[r] : 0; /* not told from a rate that varies */
         rpc[r] = not_below_0(m->round[FEW_ENTRIES][r] - ENTRIES_FEW * per_entry_s - m->round[PING][r]);
     }
     out->rate_Bps = smg_measured_median(m->round[RATE], N);
@@ -198,6 +201,7 @@ static void values(struct measure *m)
     out->post_cost_s = smg_measured_median(post_cost, N);
     out->message_bytes = smg_measured_median(message, N);
     out->rpc_overhead_s = smg_measured_median(rpc, N);
+    out->send_early = smg_measured_median(early, N);
     out->gather_Bps = smg_measured_median(m->round[GATHER], N);
     out->copy_Bps = smg_measured_median(m->round[COPY], N);
     out->timer_late_s = smg_measured_median(m->round[TIMER], N);

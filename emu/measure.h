@@ -33,6 +33,7 @@ struct smg_emu_measurement {
     struct smg_measured_value post_cost_s;   /* per WRITE of a chain of small ones */
     struct smg_measured_value message_bytes; /* a message of a chain of blocks and masks takes so many payload bytes' time more */
     struct smg_measured_value rpc_overhead_s; /* of an on-demand round trip beyond its two latencies and its bytes */
+    struct smg_measured_value send_early;    /* share of a large message's time on the wire that its sender does not wait for */
     struct smg_measured_value gather_Bps;    /* scattered entries, one thread */
     struct smg_measured_value copy_Bps;      /* rows of entries, one thread */
     struct smg_measured_value timer_late_s;  /* a paced operation ends so much late */

@@ -15,6 +15,8 @@ int smg_measure_do_chain(struct bench_side *s, uint32_t n, double *seconds_out);
 /* Both sides. From the post of a list of entries until the gathered entries are back, 0: a small message each way: median of
  * config->samples; side 0 only. */
 int smg_measure_do_trips(struct bench_side *s, uint32_t entries, double *seconds_out);
+/* Both sides. From the post of a large message (*bytes_out) until it is complete at its sender; side 0 only. */
+int smg_measure_do_large(struct bench_side *s, double *seconds_out, double *bytes_out);
 /* The list of a request, beginning with the first-th of all in their order, and the entries of it gathered into the reply. */
 void smg_measure_do_list(struct bench_side *s, uint32_t entries, uint32_t first);
 void smg_measure_do_gather(struct bench_side *s, uint32_t entries);

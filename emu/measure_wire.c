@@ -9,7 +9,7 @@
 
 enum {
     WINDOW = 2, /* chains in flight: as many chunks as a prefill instance posts ahead */
-    SMALL_BYTES = 64,
+    SMALL_BYTES = 64, LARGE_BYTES = 256 * 1024,
     WARM = 5
 };
 
@@ -201,4 +201,24 @@ int smg_measure_do_trips(struct bench_side *s, uint32_t entries, double *seconds
         return status;
     }
     return s->self ? answer(s, entries) : ask(s, entries, seconds_out);
+}
+
+int smg_measure_do_large(struct bench_side *s, double *seconds_out, double *bytes_out)
+{
+    size_t bytes = s->masks < LARGE_BYTES ? s->masks : LARGE_BYTES;
+    struct smg_piece piece = {s->memory, bytes, s->mr};
+    struct smg_qp *qp = smg_fabric_qp(s->fabric, !s->self, SMG_QUEUE_REPLY);
+    int status = s->self ? smg_fabric_recv(qp, &piece, 1, 0, s->diag) : SMG_OK;
+    uint64_t received = s->received, sent = s->sent;
+    status = status ? status : smg_bench_do_meet(s, 0);
+    if (!status && s->self) {
+        status = await(s, received + 1, 0, 0);
+    } else if (!status) {
+        double start_s = smg_fabric_now_s();
+        status = smg_fabric_send(qp, &piece, 1, 0, SMG_POST_SIGNALED, s->diag);
+        status = status ? status : await(s, 0, sent + 1, 0);
+        *seconds_out = smg_fabric_now_s() - start_s;
+        *bytes_out = (double)bytes;
+    }
+    return status ? status : smg_bench_do_meet(s, 1);
 }

@@ -302,6 +302,8 @@ static int complete(struct smg_sim *s, uint64_t tag)
         return s->instance[p.instance].dead ? SMG_OK : smg_sim_op_phase(s, p.instance, p.op);
     case SMG_PENDING_DELIVER:
         return smg_sim_deliver(s, p.instance, p.op);
+    case SMG_PENDING_EARLY:
+        return smg_sim_early(s, p.instance, p.op);
     case SMG_PENDING_CONFIRM:
         return smg_sim_confirm(s, p.instance, p.op);
     case SMG_PENDING_TIMER:

@@ -46,10 +46,16 @@ static int start_wire(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     uint32_t from = s->instance[instance].nic, to = s->instance[a->peer].nic;
     double mine = smg_world_link_Bps(s->world, smg_world_node(s->world, instance));
     double theirs = smg_world_link_Bps(s->world, smg_world_node(s->world, a->peer)), Bps = mine < theirs ? mine : theirs;
+    int status = SMG_OK;
 
     s->stats.sent_bytes[path_of(a)] += a->bytes;
     s->stats.messages[path_of(a)] += a->messages;
     s->stats.mask_bytes += a->mask_bytes;
+    if (a->kind == SMG_ACT_REPLY && s->world->nic.send_early > 0)
+        status = start_timer(s, instance, op, SMG_PENDING_EARLY,
+                             (1 - s->world->nic.send_early) * ((double)a->bytes / Bps + s->latency_s));
+    if (status)
+        return status;
     return start_flow(s, instance, op, from, to,
                       smg_cost_wire_bytes((double)(a->bytes + a->mask_bytes) + a->messages * s->world->nic.message_bytes, a->messages,
                                           s->world->nic.post_cost_s, Bps));
@@ -156,7 +162,7 @@ static int op_done(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     struct smg_event e;
     int status = SMG_OK;
 
-    if (a->flags & SMG_ACT_NOTIFY) {
+    if ((a->flags & SMG_ACT_NOTIFY) && !(a->kind == SMG_ACT_REPLY && op->phase)) {
         smg_event_done(a, &e);
         status = smg_sim_event(s, instance, &e);
     }
@@ -290,6 +296,18 @@ int smg_sim_deliver(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     if (!status && a->kind == SMG_ACT_WRITE && s->world->nic.completion_s > 0)
         return start_timer(s, instance, op, SMG_PENDING_CONFIRM, s->world->nic.completion_s);
     return status ? status : op_done(s, instance, op);
+}
+
+/* A local buffer has the reply: as far as its sender can tell it is sent. */
+int smg_sim_early(struct smg_sim *s, uint16_t instance, struct smg_op *op)
+{
+    struct smg_event e;
+
+    op->phase = 1;
+    if (!(op->action.flags & SMG_ACT_NOTIFY))
+        return SMG_OK;
+    smg_event_done(&op->action, &e);
+    return smg_sim_event(s, instance, &e);
 }
 
 int smg_sim_confirm(struct smg_sim *s, uint16_t instance, struct smg_op *op)

@@ -60,7 +60,7 @@ int smg_sim_drop_lost(struct smg_sim *s, uint16_t instance)
     while (!status && (op = smg_lanes_to(lanes, (uint16_t)s->world->scenario.faults.instance))) {
         struct smg_event e;
         smg_event_undone(&op->action, &e);
-        if (op->action.flags & SMG_ACT_NOTIFY)
+        if (op->action.flags & SMG_ACT_NOTIFY && !(op->action.kind == SMG_ACT_REPLY && op->phase)) /* heard early */
             status = smg_sim_event(s, instance, &e);
         forget(s, op);
         smg_lanes_drop(lanes, op);

@@ -21,6 +21,7 @@ enum smg_pending_kind {
     SMG_PENDING_OP,          /* current phase of an operation ends */
     SMG_PENDING_DELIVER,     /* a WRITE, REPLY or message reaches the other side */
     SMG_PENDING_CONFIRM,     /* the sender of a WRITE hears of that */
+    SMG_PENDING_EARLY,       /* the sender of a reply goes on before that */
     SMG_PENDING_TIMER,       /* TIMER action of an agent */
     SMG_PENDING_DEATH,       /* an instance dies */
     SMG_PENDING_NOTICE,      /* the others get to know */
@@ -77,6 +78,7 @@ int smg_sim_submit(struct smg_sim *s, uint16_t instance, const struct smg_action
 int smg_sim_kick(struct smg_sim *s, uint16_t instance);
 int smg_sim_op_phase(struct smg_sim *s, uint16_t instance, struct smg_op *op);
 int smg_sim_deliver(struct smg_sim *s, uint16_t instance, struct smg_op *op);
+int smg_sim_early(struct smg_sim *s, uint16_t instance, struct smg_op *op);
 int smg_sim_confirm(struct smg_sim *s, uint16_t instance, struct smg_op *op);
 
 /* memory.c */

@@ -73,7 +73,7 @@ fi
 
 must "emu measure" 0 emu measure --seconds 0.02 --samples 5 --entry-bytes 256 -o "$work/here"
 leaves "emu measure" "$work/here" host.json$'\n'nic.json
-for key in rate_Bps latency_s post_cost_s message_bytes completion_s rpc_overhead_s max_message_bytes; do
+for key in rate_Bps latency_s post_cost_s message_bytes completion_s send_early rpc_overhead_s max_message_bytes; do
     grep -q "\"$key\"" "$work/here/nic.json" || fail "nic.json has no $key" "$work/here/nic.json"
 done
 for key in gather_Bps_per_vcpu gather_exponent copy_Bps timer_late_s; do
@@ -90,7 +90,7 @@ must "sim and emu" 0 compare "$work/sim" "$work/emu" -o "$work/both.csv"
 awk -F, '($3 == "metadata_bytes" || $3 == "proactive_bytes") && $7 != 0 { exit 1 }' "$work/both.csv" || fail "bytes of sim and emu" "$work/both.csv"
 ok "files of a measurement are taken by plan, sim and emu; compare lines sim and emu up"
 must "emu measure, JSON" 0 emu measure --seconds 0.02 --samples 5 --device tcp@127.0.0.2,tcp@127.0.0.3 --json
-[ "$(grep -c '"key":' "$work/stdout")" -eq 10 ] || fail "JSON: not 10 values" "$work/stdout"
+[ "$(grep -c '"key":' "$work/stdout")" -eq 11 ] || fail "JSON: not 11 values" "$work/stdout"
 grep -q 'tcp@127.0.0.2,tcp@127.0.0.3' "$work/stdout" || fail "JSON: the device is not named" "$work/stdout"
 must "emu between two addresses" 0 emu "$small" --device tcp@127.0.0.2,tcp@127.0.0.3 --quiet
 mkdir "$work/mine"

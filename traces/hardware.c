@@ -52,6 +52,7 @@ const struct smg_value_field smg_nic_value_fields[] = {
     MEASURED(smg_nic, latency_s, "s", 1e-9, 1),
     MEASURED(smg_nic, message_bytes, "B", 1e-3, 1e6),
     MEASURED(smg_nic, completion_s, "s", 1e-9, 1),
+    MEASURED(smg_nic, send_early, "1", 1e-3, 1),
     END,
 };
 

@@ -33,7 +33,7 @@ static int read_nic(const char *path, struct smg_diag *diag)
 
     if (!status) {
         fuzz_must(cost(n.post_cost_s) && positive(n.max_message_bytes) && cost(n.rpc_overhead_s));
-        fuzz_must(cost(n.rate_Bps) && cost(n.latency_s) && cost(n.message_bytes) && cost(n.completion_s));
+        fuzz_must(cost(n.rate_Bps) && cost(n.latency_s) && cost(n.message_bytes) && cost(n.completion_s) && cost(n.send_early));
     }
     return status;
 }
