@@ -24,7 +24,7 @@ export SMARTGEN_DATA=/src/traces/data
 # A bucket of 1 ms (two packets at least): a deeper one would give every message after a pause its first bytes for nothing.
 for d in va vb; do
     tc qdisc replace dev \$d root tbf rate $(awk "BEGIN { print 1000 * $3 }")mbit \
-        burst $(awk "BEGIN { b = 125000 * $3; print b > 10000 ? b : 10000 }") limit 8m || exit 1
+        burst $(awk "BEGIN { b = 125000 * $3; print (b > 10000 ? b : 10000) }") limit 8m || exit 1
 done
 exec dash /src/scripts/predict.sh -n $runs -x "$keys" $1 $2 $3 /src/experiments/predict.yaml
 Y
