@@ -10,7 +10,8 @@
 #include "cli/emu_measure.h"
 #include "emu/bench.h"
 
-int smg_emu_list(const char *action, const char *option, const char *text, uint32_t low, uint32_t high, struct smg_bench_list *out)
+int smg_emu_list(const char *action, const char *option, const char *text, uint32_t low, uint32_t high,
+                 struct smg_bench_list *out)
 {
     const char *at = text;
 

@@ -33,7 +33,8 @@ static size_t list_values(const struct smg_emu_measurement *m, struct value out[
         {0, "message_bytes", "what blocks with masks take longer than large WRITEs, per message, at rate_Bps", m->message_bytes},
         {0, "completion_s", "from the post of a small WRITE until its completion, less latency_s", m->completion_s},
         {0, "send_early", "share of the wire time of a message of 256 KiB that its completion does not wait for", m->send_early},
-        {0, "rpc_overhead_s", "round trip of an on-demand request for no entry (line through 16 and 256) less that of a small message",
+        {0, "rpc_overhead_s",
+         "round trip of an on-demand request for no entry (line through 16 and 256) less that of a small message",
          m->rpc_overhead_s},
         {0, "max_message_bytes", "limit of the device", {m->max_message_bytes, 0}},
         {1, "gather_Bps_per_vcpu", "entries collected from random places, by one thread as the engine does", m->gather_Bps},
@@ -60,8 +61,8 @@ static int fit_range(const struct smg_value_field *f, double *x, struct smg_diag
         *x = f->hi;
     if ((*x == 0 && f->zero) || (*x >= f->lo && *x <= f->hi))
         return SMG_OK;
-    return smg_diag_set(diag, SMG_ERR_RANGE, "%s: measured %.4g %s, expected [%g, %g]: is the machine busy?", f->key, *x, f->unit, f->lo,
-                        f->hi);
+    return smg_diag_set(diag, SMG_ERR_RANGE, "%s: measured %.4g %s, expected [%g, %g]: is the machine busy?", f->key, *x, f->unit,
+                        f->lo, f->hi);
 }
 
 static json_t *make(const struct smg_value_field *f, const struct value *v, size_t n, int host, const char *source,
@@ -136,8 +137,8 @@ static int claim(const char *path, struct smg_diag *diag)
     closedir(folder);
     if (!others || ours)
         return SMG_OK;
-    return smg_diag_set(diag, SMG_ERR_INVALID, "%s: not empty, and not a folder of such files (it has no nic.json): choose another",
-                        path);
+    return smg_diag_set(diag, SMG_ERR_INVALID,
+                        "%s: not empty, and not a folder of such files (it has no nic.json): choose another", path);
 }
 
 /* ---- The command ---- */
@@ -160,7 +161,8 @@ static void print_text(const struct value *v, size_t n, const char *output)
         printf("%-10s %-22s %12.5g %-5s %9.2g  %s\n", v[i].host ? "host.json" : "nic.json", v[i].key, v[i].measured.value,
                unit_of(&v[i]), 100 * v[i].measured.spread, v[i].how);
     if (output)
-        printf("\nwritten; to simulate with them: --set network.nic=%s%s/nic.json --set host=%s%s/host.json\n", dot, output, dot, output);
+        printf("\nwritten; to simulate with them: --set network.nic=%s%s/nic.json --set host=%s%s/host.json\n", dot, output, dot,
+               output);
 }
 
 static int print_json(const struct value *v, size_t n, const char *source)
@@ -169,9 +171,10 @@ static int print_json(const struct value *v, size_t n, const char *source)
     int bad = !values;
 
     for (size_t i = 0; i < n && !bad; i++)
-        bad = json_array_append_new(values, json_pack("{s:s, s:s, s:f, s:s, s:f, s:s}", "file", v[i].host ? "host.json" : "nic.json",
-                                                      "key", v[i].key, "value", v[i].measured.value, "unit", unit_of(&v[i]), "spread",
-                                                      v[i].measured.spread, "how", v[i].how));
+        bad = json_array_append_new(values,
+                                    json_pack("{s:s, s:s, s:f, s:s, s:f, s:s}", "file", v[i].host ? "host.json" : "nic.json",
+                                              "key", v[i].key, "value", v[i].measured.value, "unit", unit_of(&v[i]), "spread",
+                                              v[i].measured.spread, "how", v[i].how));
     j = json_pack("{s:s, s:i, s:o}", "source", source, "rounds", SMG_MEASURE_ROUNDS, "values", values);
     bad = bad || !j || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) || printf("\n") < 0;
     json_decref(j);
@@ -184,13 +187,16 @@ static int read_config(const struct smg_args *a, struct smg_emu_measure_config *
     int code;
 
     if (a->n_sets || a->role || a->timeline || a->batch || a->queues || a->entries || a->depth) {
-        fprintf(stderr, "smartgen emu measure: it has no scenario and no lists but --block: --set, --role, --timeline, --batch, --queues, "
-                        "--entries and --depth do not apply\n");
+        fprintf(
+            stderr,
+            "smartgen emu measure: it has no scenario and no lists but --block: --set, --role, --timeline, --batch, --queues, "
+            "--entries and --depth do not apply\n");
         return SMG_EXIT_USAGE;
     }
     code = smg_emu_list("measure", "block", a->block ? a->block : "8K,128K", 512, 1u << 28, &block);
     if (!code && block.n > 2) {
-        fprintf(stderr, "smartgen emu measure: --block: expected the bytes of a KV block, and of a chunk, found '%s'\n", a->block);
+        fprintf(stderr, "smartgen emu measure: --block: expected the bytes of a KV block, and of a chunk, found '%s'\n",
+                a->block);
         code = SMG_EXIT_USAGE;
     }
     if (code)
@@ -220,7 +226,8 @@ int smg_emu_measure_files(const struct smg_args *a)
 
     if (code)
         return code;
-    snprintf(source, sizeof source, "smartgen emu measure, fabric %s, device %s", c.fabric, c.device ? c.device : "of its own choice");
+    snprintf(source, sizeof source, "smartgen emu measure, fabric %s, device %s", c.fabric,
+             c.device ? c.device : "of its own choice");
     status = a->output ? claim(a->output, &diag) : SMG_OK;
     if (!status && a->output)
         status = smg_outdir_begin(a->output, &dir, &diag);

@@ -23,7 +23,8 @@ static struct stage stage_at(const struct batch *b, uint32_t layer)
     const struct smg_model *m = &b->w->model;
     struct stage st = {layer, layer + 1, smg_model_layer_selects(m, layer)};
 
-    while (b->w->scenario.detail == SMG_DETAIL_ITERATION && st.hi < m->layers && smg_model_layer_selects(m, st.hi) == st.selects) {
+    while (b->w->scenario.detail == SMG_DETAIL_ITERATION && st.hi < m->layers &&
+           smg_model_layer_selects(m, st.hi) == st.selects) {
         st.hi++;
     }
     return st;

@@ -10,7 +10,8 @@
 enum {
     CHAIN = 8,        /* blocks of a chain, each with its mask */
     SMALL_CHAIN = 64, /* small WRITEs of a chain */
-    ENTRIES_FEW = 16, ENTRIES_MANY = 256,
+    ENTRIES_FEW = 16,
+    ENTRIES_MANY = 256,
     WAITS = 20,
     TURNS = 15
 };

@@ -7,8 +7,8 @@
 
 enum { MEASURE_POINTS = 64 /* of a stream, at most */ };
 
-/* Side 0. Chains of n blocks, each followed by its mask where mask_bytes is not 0, two chains in flight, for config->seconds and at least
- * 16 chains: payload rate behind the beginning. */
+/* Side 0. Chains of n blocks, each followed by its mask where mask_bytes is not 0, two chains in flight, for config->seconds and
+ * at least 16 chains: payload rate behind the beginning. */
 int smg_measure_do_stream(struct bench_side *s, uint32_t n, size_t block_bytes, size_t mask_bytes, double *Bps_out);
 /* Side 0. From the post of a chain of n small WRITEs until its completion: median of config->samples. */
 int smg_measure_do_chain(struct bench_side *s, uint32_t n, double *seconds_out);

@@ -9,7 +9,8 @@
 
 enum {
     WINDOW = 2, /* chains in flight: as many chunks as a prefill instance posts ahead */
-    SMALL_BYTES = 64, LARGE_BYTES = 256 * 1024,
+    SMALL_BYTES = 64,
+    LARGE_BYTES = 256 * 1024,
     WARM = 5
 };
 
@@ -63,8 +64,8 @@ static int post_chain(struct bench_side *s, uint32_t n, size_t block_bytes, size
     return status;
 }
 
-/* Chains, WINDOW in flight, for `seconds` and at least 16 of them: payload rate behind the beginning. Of more chains than fit, every
- * second, fourth ... is a point. */
+/* Chains, WINDOW in flight, for `seconds` and at least 16 of them: payload rate behind the beginning. Of more chains than fit,
+ * every second, fourth ... is a point. */
 int smg_measure_do_stream(struct bench_side *s, uint32_t n, size_t block_bytes, size_t mask_bytes, double *Bps_out)
 {
     double done[MEASURE_POINTS], time_s[MEASURE_POINTS], start_s = smg_fabric_now_s(), now_s = start_s;
@@ -120,7 +121,8 @@ static struct smg_piece request_piece(const struct bench_side *s, uint32_t entri
 /* Without entries a reply is as small as a request. */
 static struct smg_piece reply_piece(const struct bench_side *s, uint32_t entries)
 {
-    return (struct smg_piece){s->memory + s->reply, entries ? (size_t)entries * s->config->entry_bytes : BENCH_HEADER_BYTES, s->mr};
+    return (struct smg_piece){s->memory + s->reply, entries ? (size_t)entries * s->config->entry_bytes : BENCH_HEADER_BYTES,
+                              s->mr};
 }
 
 void smg_measure_do_gather(struct bench_side *s, uint32_t entries)

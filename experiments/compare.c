@@ -20,8 +20,8 @@ static const char *text_of(const struct compare_run *run, const char *key)
 
 static int refuse(const struct compare_run *run, const char *what, const char *a, const char *b, struct smg_diag *diag)
 {
-    return smg_diag_set(diag, SMG_ERR_INVALID, "%s and %s cannot be compared: %s: %.100s and %.100s", run[0].dir, run[1].dir, what, a,
-                        b);
+    return smg_diag_set(diag, SMG_ERR_INVALID, "%s and %s cannot be compared: %s: %.100s and %.100s", run[0].dir, run[1].dir,
+                        what, a, b);
 }
 
 static int check_request(const struct compare_run *run, uint32_t r, struct smg_diag *diag)
@@ -115,9 +115,12 @@ static int add_request(struct smg_comparison *c, const struct compare_run *run, 
     static const struct {
         enum smg_compared what;
         enum compare_cell cell;
-    } cells[] = {{SMG_COMPARE_TTFT, COMPARE_TTFT},           {SMG_COMPARE_TTST, COMPARE_TTST},
-                 {SMG_COMPARE_TBT, COMPARE_TBT},             {SMG_COMPARE_METADATA, COMPARE_METADATA},
-                 {SMG_COMPARE_PROACTIVE, COMPARE_PROACTIVE}, {SMG_COMPARE_ON_DEMAND, COMPARE_ON_DEMAND},
+    } cells[] = {{SMG_COMPARE_TTFT, COMPARE_TTFT},
+                 {SMG_COMPARE_TTST, COMPARE_TTST},
+                 {SMG_COMPARE_TBT, COMPARE_TBT},
+                 {SMG_COMPARE_METADATA, COMPARE_METADATA},
+                 {SMG_COMPARE_PROACTIVE, COMPARE_PROACTIVE},
+                 {SMG_COMPARE_ON_DEMAND, COMPARE_ON_DEMAND},
                  {SMG_COMPARE_SPECULATIVE, COMPARE_SPECULATIVE}};
     const struct compare_request *a = &run[0].request[r], *b = &run[1].request[r];
     int status = SMG_OK;

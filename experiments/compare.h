@@ -10,7 +10,8 @@
 #include "core/status.h"
 
 /* What is compared. The transfer part of TTST is TTST less the computing of the iteration that makes the second token
- * (smg_cost_decode_s over the requests that are in the batch then): waiting for the hand-off, the batch and the lanes, and messages. */
+ * (smg_cost_decode_s over the requests that are in the batch then): waiting for the hand-off, the batch and the lanes, and
+ * messages. */
 enum smg_compared {
     SMG_COMPARE_TTFT,
     SMG_COMPARE_TTST,
@@ -51,8 +52,8 @@ struct smg_comparison {
     double largest; /* of all |error|; infinite: a value is missing or should be 0 */
 };
 
-/* Reads two record folders. SMG_ERR_INVALID: they are of different requests, model, seed or scheme; SMG_ERR_PARSE, SMG_ERR_IO: a file
- * cannot be used. Messages name it. On error *out is zeroed. */
+/* Reads two record folders. SMG_ERR_INVALID: they are of different requests, model, seed or scheme; SMG_ERR_PARSE, SMG_ERR_IO: a
+ * file cannot be used. Messages name it. On error *out is zeroed. */
 int smg_compare(const char *dir_a, const char *dir_b, struct smg_comparison *out, struct smg_diag *diag);
 void smg_comparison_free(struct smg_comparison *c);
 

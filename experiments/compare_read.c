@@ -12,12 +12,19 @@
 #include "traces/text.h"
 #include "traces/world.h"
 
-static const char *const columns[COMPARE_CELLS] = {
-    [COMPARE_PROMPT] = "prompt_tokens",    [COMPARE_OUTPUT] = "output_tokens", [COMPARE_DECODE] = "decode_instance",
-    [COMPARE_JOIN] = "decode_join_s",      [COMPARE_SECOND] = "second_token_s", [COMPARE_FINISH] = "finish_s",
-    [COMPARE_TTFT] = "ttft_s",             [COMPARE_TTST] = "ttst_s",          [COMPARE_TBT] = "tbt_mean_s",
-    [COMPARE_METADATA] = "metadata_bytes", [COMPARE_PROACTIVE] = "proactive_bytes",
-    [COMPARE_ON_DEMAND] = "on_demand_bytes", [COMPARE_SPECULATIVE] = "speculative_bytes"};
+static const char *const columns[COMPARE_CELLS] = {[COMPARE_PROMPT] = "prompt_tokens",
+                                                   [COMPARE_OUTPUT] = "output_tokens",
+                                                   [COMPARE_DECODE] = "decode_instance",
+                                                   [COMPARE_JOIN] = "decode_join_s",
+                                                   [COMPARE_SECOND] = "second_token_s",
+                                                   [COMPARE_FINISH] = "finish_s",
+                                                   [COMPARE_TTFT] = "ttft_s",
+                                                   [COMPARE_TTST] = "ttst_s",
+                                                   [COMPARE_TBT] = "tbt_mean_s",
+                                                   [COMPARE_METADATA] = "metadata_bytes",
+                                                   [COMPARE_PROACTIVE] = "proactive_bytes",
+                                                   [COMPARE_ON_DEMAND] = "on_demand_bytes",
+                                                   [COMPARE_SPECULATIVE] = "speculative_bytes"};
 
 static int no_memory(const char *path, struct smg_diag *diag)
 {
@@ -130,8 +137,8 @@ static int read_requests(const char *dir, struct compare_run *run, struct smg_di
 
 /* ---- The transfer part of TTST ---- */
 
-/* Who shares the iteration that makes the second token of request r: joined before it, not finished when r joined. A token is told
- * before the next request joins, and a last token before that too, so the router's times tell. */
+/* Who shares the iteration that makes the second token of request r: joined before it, not finished when r joined. A token is
+ * told before the next request joins, and a last token before that too, so the router's times tell. */
 static int shares(const struct compare_request *r, const struct compare_request *q)
 {
     return r == q || (q->cell[COMPARE_DECODE] == r->cell[COMPARE_DECODE] && q->cell[COMPARE_JOIN] < r->cell[COMPARE_SECOND] &&

@@ -9,7 +9,7 @@ runs=5
 program=${SMARTGEN:-./smartgen}
 # A program that is not installed may be a script of libtool beside the real one.
 [ "$(head -c 2 "$program")" != '#!' ] || program=$(dirname "$program")/.libs/$(basename "$program")
-library=$(ldconfig -p | awk '/libfabric\.so\.1 .*x86-64/ { print $NF; exit }')
+library=$(ldconfig -p | awk '/libfabric\.so\.1 .*x86-64/ { found = $NF } END { print found }')
 [ -n "$library" ] || { echo "predict-vm: libfabric is not installed"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/predict-vm-XXXXXX")
 trap 'rm -rf "$work"' EXIT

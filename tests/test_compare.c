@@ -1,5 +1,5 @@
-/* Two runs side by side: the transfer part of TTST against the closed form, errors against altered folders, and runs that may not be
- * compared. */
+/* Two runs side by side: the transfer part of TTST against the closed form, errors against altered folders, and runs that may not
+ * be compared. */
 #include "tests/folder_fixture.h"
 
 #include "core/cost.h"
@@ -185,8 +185,11 @@ static void test_closed_form(void **state)
     double bytes, step_s;
 
     snprintf(path, sizeof path, "%s", file_in(*state, "host.json"));
-    file_put(path, "{\"gather_Bps_per_vcpu\": {\"value\": 1e12, \"unit\": \"B/s\", \"source\": \"test\"}, \"gather_exponent\": {\"value\": 0, "
-                   "\"unit\": \"1\", \"source\": \"test\"}, \"copy_Bps\": {\"value\": 1e13, \"unit\": \"B/s\", \"source\": \"test\"}}\n");
+    file_put(
+        path,
+        "{\"gather_Bps_per_vcpu\": {\"value\": 1e12, \"unit\": \"B/s\", \"source\": \"test\"}, \"gather_exponent\": {\"value\": "
+        "0, "
+        "\"unit\": \"1\", \"source\": \"test\"}, \"copy_Bps\": {\"value\": 1e13, \"unit\": \"B/s\", \"source\": \"test\"}}\n");
     words_add(&w, "host=%s", path);
     words_add(&w, "scheme=full");
     words_add(&w, "workload.requests=1");
@@ -194,7 +197,8 @@ static void test_closed_form(void **state)
     run_words(&w, &run);
     bytes = 7000.0 * run.world.model.kv_heads * (double)smg_model_entry_bytes(&run.world.model);
     step_s = run.records->request[0].finish_s - run.records->request[0].second_token_s;
-    assert_near(step_s - bytes * (1e-12 + 1e-13), smg_cost_decode_s(&run.world, &run.world.requests[0].prompt_tokens, &full, 1), 1e-9);
+    assert_near(step_s - bytes * (1e-12 + 1e-13), smg_cost_decode_s(&run.world, &run.world.requests[0].prompt_tokens, &full, 1),
+                1e-9);
     run_free(&run);
 }
 

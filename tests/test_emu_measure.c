@@ -1,5 +1,5 @@
-/* What smartgen emu measure makes of times, and what the simulator makes of the values: against lines that are known, and against the same
- * numbers given by scenario keys. */
+/* What smartgen emu measure makes of times, and what the simulator makes of the values: against lines that are known, and against
+ * the same numbers given by scenario keys. */
 #include "tests/folder_fixture.h"
 
 #include "emu/measure.h"
@@ -74,11 +74,13 @@ static void test_no_rate(void **state)
 
 /* ---- What the simulator makes of the values ---- */
 
-static const char nic_text[] = "{\"post_cost_s\": {\"value\": 0, \"unit\": \"s\", \"source\": \"test\"}, \"max_message_bytes\": {\"value\": 1e9, "
-                               "\"unit\": \"B\", \"source\": \"test\"}, \"rpc_overhead_s\": {\"value\": 0, \"unit\": \"s\", \"source\": \"test\"}%s}\n";
-static const char host_text[] = "{\"gather_Bps_per_vcpu\": {\"value\": 1e12, \"unit\": \"B/s\", \"source\": \"test\"}, \"gather_exponent\": "
-                                "{\"value\": 0, \"unit\": \"1\", \"source\": \"test\"}, \"copy_Bps\": {\"value\": 1e13, \"unit\": \"B/s\", "
-                                "\"source\": \"test\"}%s}\n";
+static const char nic_text[] =
+    "{\"post_cost_s\": {\"value\": 0, \"unit\": \"s\", \"source\": \"test\"}, \"max_message_bytes\": {\"value\": 1e9, "
+    "\"unit\": \"B\", \"source\": \"test\"}, \"rpc_overhead_s\": {\"value\": 0, \"unit\": \"s\", \"source\": \"test\"}%s}\n";
+static const char host_text[] =
+    "{\"gather_Bps_per_vcpu\": {\"value\": 1e12, \"unit\": \"B/s\", \"source\": \"test\"}, \"gather_exponent\": "
+    "{\"value\": 0, \"unit\": \"1\", \"source\": \"test\"}, \"copy_Bps\": {\"value\": 1e13, \"unit\": \"B/s\", "
+    "\"source\": \"test\"}%s}\n";
 
 static void put_file(const char *path, const char *text, const char *key, double value, const char *unit)
 {
@@ -91,7 +93,8 @@ static void put_file(const char *path, const char *text, const char *key, double
 }
 
 /* One request with a key of the NIC's or the host's file, and a scenario key. */
-static void run_with(const char *folder, const char *key, double value, const char *unit, const char *extra, struct finished_run *out)
+static void run_with(const char *folder, const char *key, double value, const char *unit, const char *extra,
+                     struct finished_run *out)
 {
     struct words w = {.n = 0};
     char nic[128], host[128];
@@ -180,7 +183,9 @@ static void test_late_timers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_median), cmocka_unit_test(test_rate), cmocka_unit_test(test_no_rate),
+        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_no_rate),
         cmocka_unit_test_setup_teardown(test_rate_and_latency, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_messages_and_completion, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_late_timers, folder_setup, folder_teardown)};
