@@ -218,7 +218,7 @@ static void listens(void *arg, uint16_t port)
 static int emulate(const struct smg_args *a, struct smg_world *w, const struct smg_emu_cluster *cluster, int *status_out)
 {
     struct smg_emu_config config = {
-        a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s, NULL, cluster, left};
+        a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s, NULL, cluster, smg_interrupted, left};
     const char *provider = a->device ? a->device : strcmp(config.fabric, "ofi") ? config.fabric : "tcp";
     struct smg_run run = {w, NULL, NULL, "emu", provider, a->n_operands ? a->operand[0] : NULL, NULL};
     struct smg_records records;
@@ -273,7 +273,7 @@ static int emulate(const struct smg_args *a, struct smg_world *w, const struct s
 static int be_instance(const struct smg_args *a, struct smg_world *w, const struct smg_emu_cluster *cluster, int *status_out)
 {
     struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), observe, observed, NULL, a->timeout_s, NULL,
-                                    cluster, left};
+                                    cluster, smg_interrupted, left};
     const char *base = getenv("TMPDIR");
     char folder[SMG_PATH_MAX];
     struct smg_diag diag = {""};

@@ -136,6 +136,28 @@ static int lost_at_the_end(struct smg_emu_losses *losses, const struct smg_diag 
 /* How long the children have for their reports. After a failure those that can answer do so at once. */
 enum { GRACE_S = 10, FAILED_GRACE_S = 4 };
 
+/* What an interrupted run leaves is thrown away. */
+static double grace_s(int status)
+{
+    return status == SMG_ERR_INTERRUPTED ? 0.5 : status ? FAILED_GRACE_S : GRACE_S;
+}
+
+/* Each instance is a process: far more of them than processors do nothing but run into time-outs. */
+enum { PROCESSES_PER_CORE = 64 };
+
+static int check_count(const struct smg_world *w, const struct smg_emu_config *config, struct smg_diag *diag)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN), instances = (long)smg_world_instances(w);
+
+    if (config->cluster || cores < 1 || instances <= PROCESSES_PER_CORE * cores)
+        return SMG_OK;
+    snprintf(diag->text, sizeof diag->text,
+             "%ld instances would be as many processes on this host: expected at most %d for each of its %ld cores; simulate them, or spread "
+             "them over hosts (--role)",
+             instances, PROCESSES_PER_CORE, cores);
+    return SMG_ERR_INVALID;
+}
+
 /* What a process needs before it is started, or joins. */
 static int prepare(struct child_arg *arg, struct smg_diag *diag)
 {
@@ -144,6 +166,8 @@ static int prepare(struct child_arg *arg, struct smg_diag *diag)
     const struct smg_fabric_type *type = smg_fabric_find(config->fabric);
     int status = check_world(w, config->cluster != NULL, diag);
 
+    if (!status)
+        status = check_count(w, config, diag);
     if (!status)
         status = check_device(config->provider, diag);
     if (!status)
@@ -259,12 +283,13 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
         drop(&arg);
         return status;
     }
+    h.stop = config->stop;
     process_init(&p, &arg, &h);
     status = run(&p);
     if (p.agent && !status)
         smg_process_losses(&p, losses.text, sizeof losses.text);
     smg_harness_stop(&h);
-    children = smg_harness_collect(&h, status ? FAILED_GRACE_S : GRACE_S, stats, &theirs);
+    children = smg_harness_collect(&h, grace_s(status), stats, &theirs);
     if (!status && children == SMG_ERR_LOST)
         children = lost_at_the_end(&losses, &theirs);
     if (p.stats.digest)

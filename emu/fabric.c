@@ -87,6 +87,7 @@ int smg_fabric_open(const struct smg_fabric_type *type, const struct smg_fabric_
     }
     f->type = type;
     f->self = c.self;
+    f->stop = c.stop;
     if (!f->limits.max_outstanding || f->limits.max_outstanding > c.max_outstanding) {
         f->limits.max_outstanding = c.max_outstanding;
     }
@@ -360,6 +361,9 @@ static int mesh_await(struct smg_fabric *f, double timeout_s, struct smg_diag *d
             return smg_fabric_fail(diag, SMG_ERR_LOST, "fabric: instance %u: connection with peer %u %s failed: %s", f->self,
                                    down->peer->instance, smg_queue_name(down->queue),
                                    down->cause ? f->type->cause(down->cause) : "closed by the peer");
+        }
+        if (f->stop && f->stop()) {
+            return smg_fabric_fail(diag, SMG_ERR_INTERRUPTED, "%s", smg_status_string(SMG_ERR_INTERRUPTED));
         }
         if (smg_fabric_now_s() > deadline_s) {
             return mesh_timed_out(f, timeout_s, diag);

@@ -41,14 +41,15 @@ struct smg_qp;          /* one queue pair; owned by its fabric */
 struct smg_mr;          /* registered memory; owned by the caller until smg_mr_close() */
 
 struct smg_fabric_config {
-    /* The backend's own name of a device or provider. ofi: PROVIDER[@ADDRESS], NULL: "tcp"; ADDRESS is where to listen. verbs: NAME[:PORT[:GID_INDEX]], NULL: the
-     * first device with an active port. */
+    /* The backend's own name of a device or provider. ofi: PROVIDER[@ADDRESS], NULL: "tcp"; ADDRESS is where to listen. verbs:
+     * NAME[:PORT[:GID_INDEX]], NULL: the first device with an active port. */
     const char *provider;
     /* Local address to listen on. ofi, NULL: 127.0.0.1. verbs: the GID is the one of this address; NULL: the port's first IPv4.
      */
     const char *node;
     uint32_t max_outstanding; /* posts per queue pair and direction before SMG_ERR_CAPACITY; 0: 128; a device may have less */
     uint16_t self;            /* this instance */
+    int (*stop)(void);        /* non-zero: smg_fabric_connect() shall end with SMG_ERR_INTERRUPTED; NULL: no */
 };
 
 /* What the opened device promises. Posts beyond a limit are refused, never tried. */

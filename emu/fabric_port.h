@@ -70,6 +70,7 @@ struct smg_fabric {
     unsigned looks;  /* between two sleeps of a poll */
     atomic_int woken;
     uint16_t self;
+    int (*stop)(void); /* NULL: never */
 };
 
 struct smg_mr {

@@ -20,6 +20,9 @@
 /* Each message begins with its kind, so that the report of a child that failed early is not taken for what was expected. */
 enum kind { KIND_PUBLICATION = 0x50554221, KIND_READY, KIND_REPORT, KIND_BEAT = SMG_HARNESS_BEAT };
 
+/* Between two looks at whether the run shall end, s. */
+static const double look_s = 0.1;
+
 struct smg_pulse {
     size_t bytes;
     _Atomic uint32_t beats[]; /* [instances] */
@@ -109,7 +112,9 @@ int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness
 /* instance: who kept the parent waiting, or is gone. */
 static int not_up(int status, uint32_t instance, double seconds, const char *before, struct smg_diag *diag)
 {
-    if (status == SMG_ERR_DEADLOCK)
+    if (status == SMG_ERR_INTERRUPTED)
+        snprintf(diag->text, sizeof diag->text, "%s", smg_status_string(status));
+    else if (status == SMG_ERR_DEADLOCK)
         snprintf(diag->text, sizeof diag->text, "instance %u does not answer: nothing from it for %.3g s, before %s", instance,
                  seconds, before);
     else if (status && instance)
@@ -119,14 +124,27 @@ static int not_up(int status, uint32_t instance, double seconds, const char *bef
     return status;
 }
 
+/* Looks at stop() now and then. */
+static int parent_get_kind(struct smg_harness *h, uint32_t i, uint32_t kind, double end_s)
+{
+    for (;;) {
+        double now_s = smg_pipe_now_s(), until_s = now_s + look_s < end_s ? now_s + look_s : end_s;
+        int status = smg_pipe_get_kind(h->fd[i], kind, until_s);
+        if (status != SMG_ERR_DEADLOCK || until_s >= end_s)
+            return status;
+        if (h->stop && h->stop())
+            return SMG_ERR_INTERRUPTED;
+    }
+}
+
 static int parent_swap(struct smg_harness *h, double seconds, struct smg_publication *all, uint32_t *instance)
 {
+    double end_s = smg_pipe_now_s() + seconds;
     int status = SMG_OK;
 
     for (uint32_t i = 1; i < h->instances && !status; i++) {
-        double end_s = smg_pipe_now_s() + seconds;
         *instance = i;
-        status = smg_pipe_get_kind(h->fd[i], KIND_PUBLICATION, end_s);
+        status = parent_get_kind(h, i, KIND_PUBLICATION, end_s);
         if (!status)
             status = smg_pipe_get(h->fd[i], &all[i], sizeof all[i], end_s);
     }
@@ -158,11 +176,12 @@ int smg_harness_swap(struct smg_harness *h, double seconds, const struct smg_pub
 
 static int parent_start(struct smg_harness *h, double seconds, uint32_t *instance)
 {
+    double end_s = smg_pipe_now_s() + seconds;
     int status = SMG_OK;
 
     for (uint32_t i = 1; i < h->instances && !status; i++) {
         *instance = i;
-        status = smg_pipe_get_kind(h->fd[i], KIND_READY, smg_pipe_now_s() + seconds);
+        status = parent_get_kind(h, i, KIND_READY, end_s);
     }
     h->start_s = smg_pipe_now_s();
     for (uint32_t i = 1; i < h->instances && !status; i++) {

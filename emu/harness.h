@@ -28,6 +28,7 @@ struct smg_harness {
     struct smg_pulse *pulse;     /* shared with the children: their signs of life; NULL: they come over the socket */
     uint32_t *beats;             /* [instances], parent of instances on other hosts: signs of life so far */
     double beat_s;               /* child on another host: when it gave the last one */
+    int (*stop)(void);           /* parent: non-zero when somebody wants the run to end; NULL: nobody can */
     uint8_t *lost;               /* [instances] parent only: 1: given up, a missing report is no failure; 2: it gave none */
 };
 
@@ -38,8 +39,8 @@ int smg_harness_fork(uint32_t instances, int (*child)(void *arg, struct smg_harn
 int smg_harness_of_router(uint32_t instances, const int *fd, struct smg_harness *out);
 int smg_harness_of_instance(uint32_t instances, uint16_t self, int fd, struct smg_harness *out);
 /* All-to-all exchange through the parent: every instance gives own and gets all[instances]. The parent waits up to `seconds` for
- * each child; SMG_ERR_DEADLOCK: one does not answer (it is stopped, or far too slow). A child waits for as long as the parent is
- * there. */
+ * all of them; SMG_ERR_DEADLOCK: one does not answer (it is stopped, or far too slow); SMG_ERR_INTERRUPTED: stop(). A child waits for
+ * as long as the parent is there. */
 int smg_harness_swap(struct smg_harness *h, double seconds, const struct smg_publication *own, struct smg_publication *all,
                      struct smg_diag *diag);
 /* Barrier; agrees on the start of the clock. `seconds` as above. */

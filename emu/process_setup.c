@@ -118,7 +118,7 @@ static const char *device_of(const struct smg_process *p, char room[SMG_DEVICE_B
 int smg_process_set_up(struct smg_process *p)
 {
     char room[SMG_DEVICE_BYTES];
-    struct smg_fabric_config fc = {device_of(p, room), NULL, 16384, p->self};
+    struct smg_fabric_config fc = {device_of(p, room), NULL, 16384, p->self, p->self ? NULL : p->config->stop};
     const struct smg_fabric_type *type = smg_fabric_find(p->config->fabric);
     struct smg_publication own;
     int status = set_up_tables(p);
