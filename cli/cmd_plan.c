@@ -22,7 +22,7 @@ static int print_json(const struct smg_world *w, const struct smg_plan *p)
 {
     const struct smg_budget_result *b = &p->budget;
     json_t *j = json_pack(
-        "{s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+        "{s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
         "model", w->model.name, "scheme", w->scheme->name, "tokens", (json_int_t)p->prompt_tokens, "output_tokens",
         (json_int_t)p->output_tokens, "sharers", (int)p->sharers, "batch", (int)p->batch, "kv_bytes_per_token",
         (json_int_t)p->kv_bytes_per_token, "kv_bytes", (json_int_t)b->kv_bytes, "metadata_bytes", (json_int_t)b->metadata_bytes,
@@ -30,7 +30,7 @@ static int print_json(const struct smg_world *w, const struct smg_plan *p)
         (json_int_t)b->kr_blocks, "total_blocks", (json_int_t)b->total_blocks, "mode", mode(p), "proactive_bytes",
         (json_int_t)p->proactive_bytes, "on_demand_bytes_first_step", (json_int_t)p->on_demand_bytes_step, "speculative_bytes",
         (json_int_t)p->speculative_bytes, "on_demand_ratio", real(p->on_demand_ratio), "ttft_s", real(p->ttft_s), "ttst_s",
-        real(p->ttst_s), "tbt_s", real(p->tbt_s));
+        real(p->ttst_s), "tbt_s", real(p->tbt_s), "tbt_at_least_s", real(p->grants_tbt_s));
     int bad = !j;
 
     if (!bad)
@@ -129,7 +129,9 @@ static void print_paths(const struct smg_plan *p)
     snprintf(remark, sizeof remark, "%.1f %% of the KV: the Kr set", 100 * (double)p->proactive_bytes / kv);
     row_bytes("pushed (proactive)", p->proactive_bytes, remark);
     snprintf(remark, sizeof remark, "ratio %.3f of the selected entries", p->on_demand_ratio);
-    if (p->evicts)
+    if (p->output_tokens < 2)
+        row("on demand", "none", "", "prefill makes the only token");
+    else if (p->evicts)
         row("on demand", "none", "", "absent entries are left out");
     else
         row_bytes("on demand, first step", p->on_demand_bytes_step, remark);
@@ -138,10 +140,18 @@ static void print_paths(const struct smg_plan *p)
 
 static void print_latencies(const struct smg_plan *p)
 {
+    char needs[32], at_least[32];
+
     printf("\nLatency, closed form (decode batch %u)\n", p->batch);
     row_seconds("TTFT", p->ttft_s, "from arrival, nothing queued");
     row_seconds("TTST", p->ttst_s, "second token, after the first");
     row_seconds("TBT", p->tbt_s, "");
+    if (smg_plan_is_behind(p)) {
+        smg_plan_seconds(p->grants_step_s, needs, sizeof needs);
+        smg_plan_seconds(p->grants_tbt_s, at_least, sizeof at_least);
+        printf("  warning: speculation needs the decode link for %s a step, over %u steps: TBT will be %s or more\n", needs,
+               p->grants_steps, at_least);
+    }
 }
 
 /* fmax passes over NAN. */

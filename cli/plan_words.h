@@ -11,6 +11,9 @@
 void smg_plan_bytes(double bytes, char *out, size_t out_bytes);
 void smg_plan_seconds(double seconds, char *out, size_t out_bytes);
 
+/* Whether grants of speculation need the decode link longer than a step lasts, so that the closed form of TBT is too low. */
+int smg_plan_is_behind(const struct smg_plan *p);
+
 /* One line: is selective transfer on and why, what it changes against full transfer, what limits. All by the closed forms of
  * core/plan.h, evaluated again for the other scheme and with each part of the hardware twice as fast. */
 void smg_plan_conclude(const struct smg_world *w, const struct smg_plan *p, FILE *f);

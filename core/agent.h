@@ -183,7 +183,7 @@ enum smg_action_flag {
 
 enum smg_item_flag {
     SMG_ITEM_FULL = 1u,      /* SPLIT: this request is in mode full, everything is local and no mask is read */
-    SMG_ITEM_PRESENT = 2u    /* SPLIT: no selector, everything that is present is used */
+    SMG_ITEM_PRESENT = 2u    /* SPLIT: no selector, everything that is present is used (with FULL: all tokens) */
 };
 
 /* A piece of an action. WRITE of blocks: [first, first+count) of `layer`. WRITE of metadata: bytes [first, first+count) of that

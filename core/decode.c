@@ -185,9 +185,9 @@ static int begin_without_lanes(struct decode *d, uint32_t stage, struct smg_acti
 
 static uint16_t split_flags(const struct decode *d, const struct seat *s)
 {
-    if (s->mode == SMG_MODE_FULL)
-        return SMG_ITEM_FULL;
-    return d->base.features.attend_present ? SMG_ITEM_PRESENT : 0;
+    unsigned flags = d->base.features.attend_present ? SMG_ITEM_PRESENT : 0;
+
+    return (uint16_t)(s->mode == SMG_MODE_FULL ? flags | SMG_ITEM_FULL : flags);
 }
 
 /* A request of the batch that fails stays until the iteration ends, and takes no part in the stages that begin. */

@@ -105,7 +105,7 @@ static uint32_t layer_entries(const struct smg_world *w, const struct smg_featur
 {
     if (f->attend_present && !p->budget.full)
         return p->present_tokens[l];
-    if (smg_model_layer_selects(&w->model, l))
+    if (!f->attend_present && smg_model_layer_selects(&w->model, l))
         return smg_selection_k(w, p->prompt_tokens);
     return smg_model_layer_tokens(&w->model, l, p->prompt_tokens);
 }
@@ -179,9 +179,27 @@ static double ready_s(const struct smg_world *w, const struct smg_plan *p)
     return c + (L - 1) * fmax(c, x) + x;
 }
 
+/* Speculation against time. A step's grants of the whole batch cross the decode link while it runs; what is selected and not
+ * kept is fetched beside them, half of it on the average of these steps. */
+static void grants(const struct smg_world *w, const struct smg_features *f, const struct smg_grid *g, struct smg_plan *p)
+{
+    double link = smg_world_link_Bps(w, smg_world_node(w, 1 + w->prefill_instances)), gaps = p->output_tokens - 2.0, bytes;
+    double per_step = (double)w->model.layers * fmax(1, floor(w->scenario.speculative.ratio * g->blocks + 1e-9));
+
+    p->grants_tbt_s = p->tbt_s;
+    if (!f->speculative || p->budget.full || gaps < 1)
+        return;
+    p->grants_steps = (uint32_t)ceil((p->budget.total_blocks - p->budget.kr_blocks) / per_step);
+    if (!p->grants_steps)
+        return;
+    bytes = (double)p->speculative_bytes / p->grants_steps + (f->reuse || f->evict ? 0 : 0.5 * (double)p->on_demand_bytes_step);
+    p->grants_step_s = p->batch * bytes / link;
+    p->grants_tbt_s += fmax(0, p->grants_step_s - p->tbt_s) * fmin(p->grants_steps, gaps) / gaps;
+}
+
 static void utilisation(const struct smg_world *w, struct smg_plan *p, double lane_s)
 {
-    double lambda = rate(w), sent = (double)(p->budget.metadata_bytes + p->proactive_bytes);
+    double lambda = rate(w), sent = p->output_tokens > 1 ? (double)(p->budget.metadata_bytes + p->proactive_bytes) : 0;
     uint32_t decode_node = w->scenario.prefill.nodes;
 
     p->prefill_gpu = lambda * p->budget.tp_s / w->prefill_instances;
@@ -189,6 +207,16 @@ static void utilisation(const struct smg_world *w, struct smg_plan *p, double la
     p->decode_link = lambda * sent / (smg_world_link_Bps(w, decode_node) * w->scenario.decode.nodes);
     /* The part of a step that grows with the batch is what a request uses of its instance; the rest is shared. */
     p->decode_lane = lambda * (p->output_tokens - 1) * lane_s / p->batch / w->decode_instances;
+}
+
+/* Prefill makes the only token: nothing is sent, and no decode instance works. */
+static void no_decode(struct smg_plan *p)
+{
+    p->proactive_bytes = p->speculative_bytes = p->on_demand_bytes_step = 0;
+    p->budget.metadata_bytes = 0;
+    p->on_demand_ratio = NAN;
+    p->decode_memory = 0;
+    p->decode_too_large = 0;
 }
 
 /* What the instances reserve: a decode instance its batch, a prefill instance its share of the requests in decode, which keep
@@ -242,7 +270,14 @@ int smg_plan_make(const struct smg_world *w, struct smg_plan *p)
     p->ttst_s = (wait > 0 ? wait : 0) + step_s(w, &f, p, KR_SET, &lane_s);
     p->tbt_s = step_s(w, &f, p, f.speculative ? EVERYTHING : KR_SET_AND_KEPT, &lane_s);
     p->on_demand_bytes_step = f.evict ? 0 : on_demand_bytes(w, &f, p);
+    grants(w, &f, &g, p);
     utilisation(w, p, lane_s);
     memory(w, &f, p);
+    if (p->output_tokens < 3)
+        p->tbt_s = p->grants_tbt_s = NAN;
+    if (p->output_tokens < 2) {
+        p->ttst_s = NAN;
+        no_decode(p);
+    }
     return SMG_OK;
 }

@@ -23,7 +23,11 @@ struct smg_plan {
     double on_demand_ratio;          /* the same, or 0 where absent entries are left out */
     uint32_t present_tokens[SMG_MAX_LAYERS]; /* of the Kr set, per layer */
     int evicts;                      /* absent entries are left out: nothing is on demand */
-    double ttft_s, ttst_s, tbt_s;
+    double ttft_s, ttst_s, tbt_s;    /* ttst_s, tbt_s: NAN where the output has no such token */
+    /* What a step's grants and on-demand replies need of the decode link, how many steps have grants, and the mean TBT when such a
+     * step takes that long; grants_tbt_s is tbt_s where the link keeps up. The closed form of tbt_s is no answer where it is more. */
+    double grants_step_s, grants_tbt_s;
+    uint32_t grants_steps;
     /* Share of each pool's capacity that the workload asks for; NAN for a batch, which has no rate. */
     double prefill_gpu, prefill_link, decode_link, decode_lane;
     /* Share of an instance's memory that `batch` requests in decode hold, and that they hold on the prefill side. */

@@ -76,6 +76,8 @@ close no-gdr $s gdr=false proactive.kr_blocks=100
 same no-gdr-in-order $s gdr=false proactive.kr_blocks=100 on_demand.reorder=false on_demand.reuse=false
 close two-decode $s decode.gpus_per_node=2 proactive.kr_blocks=100
 close fenced $s emu.write_order=fence proactive.kr_blocks=100
+attend streamingllm-all $s scheme=streamingllm proactive.kr_blocks=16776960
+ok "streamingllm attends to all where everything is pushed: $outputs outputs, error $error"
 attend streamingllm $s scheme=streamingllm
 ok "streamingllm attends to what is present: $outputs outputs, error $error"
 
