@@ -164,6 +164,47 @@ void smg_log_reader_close(struct smg_log_reader *r)
     r->events.f = r->actions.f = NULL;
 }
 
+/* The checksum at the end, over all between header and mark. f stands behind the header. */
+static int check_whole(FILE *f, const char *path, const void *mark, size_t mark_bytes, struct smg_diag *diag)
+{
+    unsigned char buffer[65536], end[16];
+    uint64_t hash = SMG_FNV1A64_START, recorded;
+    size_t tail = mark_bytes + sizeof recorded, n = 1;
+    long first = ftell(f), left;
+
+    if (first < 0 || fseek(f, 0, SEEK_END) || (left = ftell(f)) < 0 || fseek(f, first, SEEK_SET)) {
+        say(diag, path, strerror(errno));
+        return SMG_ERR_IO;
+    }
+    for (left -= first + (long)tail; left > 0 && n; left -= (long)n) {
+        n = fread(buffer, 1, left < (long)sizeof buffer ? (size_t)left : sizeof buffer, f);
+        hash = smg_fnv1a64(hash, buffer, n);
+    }
+    if (left || fread(end, tail, 1, f) != 1 || memcmp(end, mark, mark_bytes)) {
+        say(diag, path, "cut short or damaged: it does not end as a log does");
+        return SMG_ERR_PARSE;
+    }
+    memcpy(&recorded, end + mark_bytes, sizeof recorded);
+    if (recorded == hash)
+        return SMG_OK;
+    say(diag, path, "damaged: its bytes do not have the checksum at its end");
+    return SMG_ERR_PARSE;
+}
+
+int smg_log_check(const char *events_path, const char *actions_path, struct smg_diag *diag)
+{
+    struct smg_log_reader r;
+    int status = smg_log_open(events_path, actions_path, &r, diag);
+
+    if (status)
+        return status;
+    status = check_whole(r.events.f, events_path, &end_of_events, sizeof end_of_events, diag);
+    if (!status)
+        status = check_whole(r.actions.f, actions_path, end_of_actions, sizeof end_of_actions, diag);
+    smg_log_reader_close(&r);
+    return status;
+}
+
 static int get(struct smg_log_file *f, void *data, size_t bytes)
 {
     if (bytes && fread(data, bytes, 1, f->f) != 1)

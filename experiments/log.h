@@ -42,6 +42,9 @@ struct smg_log_reader {
     uint64_t steps;              /* read so far */
 };
 
+/* Whether both files are whole and unchanged, by their checksums: before the steps are used, so that a byte that is wrong does not
+ * look like an agent that acts otherwise. SMG_ERR_PARSE: not a log, cut short, or damaged; diag names the file. */
+int smg_log_check(const char *events_path, const char *actions_path, struct smg_diag *diag);
 int smg_log_open(const char *events_path, const char *actions_path, struct smg_log_reader *out, struct smg_diag *diag);
 /* Reads the next step into e and actions. *more = 0 at the end of both files. SMG_ERR_PARSE: damaged. */
 int smg_log_next(struct smg_log_reader *r, uint16_t *instance, struct smg_event *e, struct smg_actions *actions, int *more);

@@ -116,7 +116,8 @@ static int open_log(struct replay *r, const char *dir, struct smg_diag *diag)
     if (access(events, F_OK) && access(actions, F_OK))
         return smg_diag_set(diag, SMG_ERR_NOT_FOUND,
                             "%s: the run has no event log: it broke off, or records.events was off", dir);
-    return smg_log_open(events, actions, &r->log, diag);
+    status = smg_log_check(events, actions, diag);
+    return status ? status : smg_log_open(events, actions, &r->log, diag);
 }
 
 /* Index of the first action that differs; the longer side's next one when all that both have are equal; n: equal. */

@@ -235,6 +235,24 @@ stopped figures figures -o "$work/interrupted/figures"
 stopped profile profile --requests 1000 --steps 60 -o "$work/interrupted/profile.kvit"
 stopped "profile --record" profile --set workload.requests=100 --set workload.output_tokens=2000 --record "$work/interrupted/record.kvsr"
 
+# ---- streamingllm attends to all that is present, also where that is everything: more pushed, more to read ----
+before_sim=0 before_plan=0 modes=
+for blocks in 2000 1999 1000 500 0; do # fewer than there are
+    sets=(--set scheme=streamingllm --set model=qwen3-14b --set blocks_per_layer=100 --set workload.output_tokens=5
+        --set "proactive.kr_blocks=$((4000 - blocks))")
+    must "streamingllm" 0 sim --engine native "${sets[@]}" -o "$work/streaming"
+    modes+=" $(sed -n 2p "$work/streaming/requests.csv" | tr , '\n' | grep -xE 'full|selective')"
+    tbt=$(sed -n 's/.*TBT \([0-9.]*\) s.*/\1/p' "$work/stdout")
+    must "streamingllm, plan" 0 plan --json "${sets[@]}"
+    planned=$(json_value "$work/stdout" tbt_s)
+    # A hundredth: where everything is local nothing is split.
+    awk -v s="$tbt" -v t="$before_sim" -v p="$planned" -v q="$before_plan" 'BEGIN { exit !(s > 0.99 * t && p > 0.99 * q && p < 1.02 * s && s < 1.02 * p) }' ||
+        fail "streamingllm with $blocks blocks left out: TBT $tbt s after $before_sim s, planned $planned s after $before_plan s"
+    before_sim=$tbt before_plan=$planned
+done
+[ "$modes" = " selective selective selective selective full" ] || fail "streamingllm: modes$modes"
+ok "streamingllm reads all that is present, up to everything: TBT $tbt s, planned $planned s"
+
 # ---- A folder that is somebody else's, a damaged log, a failure that is not silent ----
 mkdir "$work/own"
 echo mine >"$work/own/requests.csv"
@@ -247,8 +265,8 @@ for at in 100 $((size / 2)) $((size - 20)) $((size - 3)); do
     cp "$work/flip/events.bin" "$work/events.bin"
     byte=$(od -An -tu1 -j "$at" -N 1 "$work/flip/events.bin" | tr -d ' ')
     printf "$(printf '\\%03o' $((byte ^ 1)))" | dd of="$work/flip/events.bin" bs=1 seek="$at" conv=notrunc 2>/dev/null
-    smg replay "$work/flip"
-    [ "$rc" -ne 0 ] || fail "replay of a log with byte $at changed"
+    must "replay of a log with byte $at changed" 2 replay "$work/flip"
+    says "replay of a log with byte $at changed" "$work/flip/events.bin: " damaged
     cp "$work/events.bin" "$work/flip/events.bin"
 done
 must "the log as it was" 0 replay "$work/flip"
