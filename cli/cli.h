@@ -99,6 +99,9 @@ int smg_cli_fail(int status, const struct smg_diag *diag);
 int smg_cli_scenario(const struct smg_args *a, const char *extra_set, struct smg_scenario *s);
 /* Whether the file or a --set of the scenario loaded last gave a key. */
 int smg_cli_given(const char *key);
+/* Whether there is such an engine, or fabric (NULL: the default one): an exit status. Says what there is. */
+int smg_cli_engine(const char *name);
+int smg_cli_fabric(const char *name);
 /* Makes the world of that scenario. Paths become absolute in both. Free with smg_world_free. */
 int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w);
 /* Prints "smartgen: warning: text". */

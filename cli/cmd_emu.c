@@ -353,6 +353,8 @@ int smg_cmd_emu(const struct smg_args *a)
     double bytes;
     int code, cluster, status = SMG_OK;
 
+    if (smg_cli_fabric(a->fabric)) /* before a word about what the run would do */
+        return SMG_EXIT_USAGE;
     if (a->n_operands && !strcmp(a->operand[0], "bench"))
         return smg_emu_bench(a);
     if (a->n_operands && !strcmp(a->operand[0], "measure"))

@@ -137,11 +137,11 @@ int smg_cmd_figures(const struct smg_args *a)
 
     if (check_figures(a))
         return SMG_EXIT_USAGE;
-    if (!smg_engine_find(engine)) {
-        fprintf(stderr, "smartgen figures: no engine '%s' in this program\n", engine);
+    if (smg_cli_engine(engine))
         return SMG_EXIT_USAGE;
-    }
     status = smg_folder_probe(job.outdir, &diag);
+    if (!status)
+        status = smg_folder_lock(job.outdir, &diag);
     if (status)
         return smg_cli_fail(status, &diag);
     smg_interrupt_watch();

@@ -139,17 +139,20 @@ static int count(const char *option, const char *text, uint64_t least, uint64_t 
     return SMG_EXIT_OK;
 }
 
+/* The planted tensors hide three pairs of rotated elements in a head. */
+enum { HEAD_DIM_MIN = 6 };
+
 static int read_sizes(const struct smg_args *a, struct smg_quality_params *p)
 {
     uint64_t heads = 8, kv_heads = 2, head_dim = 128, tokens = 0, seed = 1;
 
     if (count("heads", a->heads, 1, 1024, &heads) || count("kv-heads", a->kv_heads, 1, 1024, &kv_heads) ||
-        count("head-dim", a->head_dim, 2, 256, &head_dim) || count("tokens", a->tokens, 1, 1 << 20, &tokens) ||
+        count("head-dim", a->head_dim, HEAD_DIM_MIN, 256, &head_dim) || count("tokens", a->tokens, 1, 1 << 20, &tokens) ||
         count("seed", a->seed, 0, (uint64_t)1 << 53, &seed))
         return SMG_EXIT_USAGE;
     if (heads % kv_heads || head_dim % 2) {
         fprintf(stderr, "smartgen kernels: --%s: expected %s, found '%llu'\n", head_dim % 2 ? "head-dim" : "heads",
-                head_dim % 2 ? "an even number" : "a multiple of --kv-heads",
+                head_dim % 2 ? "an even number in [6, 256]" : "a multiple of --kv-heads",
                 (unsigned long long)(head_dim % 2 ? head_dim : heads));
         return SMG_EXIT_USAGE;
     }

@@ -51,27 +51,18 @@ static int simulate(const struct smg_args *a, const struct smg_world *w, const s
     return code;
 }
 
-static int unknown_engine(const char *name, const char *const *names)
-{
-    const char *near = smg_nearest(name, names);
-
-    fprintf(stderr, "smartgen: --engine %s: expected simgrid or native%s%s%s\n", name, near ? "; did you mean '" : "",
-            near ? near : "", near ? "'?" : "");
-    return SMG_EXIT_USAGE;
-}
+static const char *const engines[] = {"simgrid", "native", NULL};
 
 int smg_cmd_sim(const struct smg_args *a)
 {
-    static const char *const names[] = {"simgrid", "native", NULL};
     struct smg_scenario s;
     struct smg_world w;
     char engine_set[SMG_NAME_MAX + 16], *engine = NULL;
-    const struct smg_engine_type *type;
     int code;
 
     if (a->engine) {
-        if (strcmp(a->engine, names[0]) && strcmp(a->engine, names[1]))
-            return unknown_engine(a->engine, names);
+        if (smg_cli_engine(a->engine))
+            return SMG_EXIT_USAGE;
         snprintf(engine_set, sizeof engine_set, "engine=%s", a->engine);
         engine = engine_set;
     }
@@ -80,13 +71,9 @@ int smg_cmd_sim(const struct smg_args *a)
         return code;
     if (a->timeline)
         w.scenario.records.timeline = 1;
-    type = smg_engine_find(names[w.scenario.engine]);
-    if (type) {
-        code = simulate(a, &w, type);
-    } else {
-        fprintf(stderr, "smartgen: this program was built without engine '%s'; use --engine native\n", names[w.scenario.engine]);
-        code = SMG_EXIT_USAGE;
-    }
+    code = smg_cli_engine(engines[w.scenario.engine]); /* built in? */
+    if (!code)
+        code = simulate(a, &w, smg_engine_find(engines[w.scenario.engine]));
     smg_world_free(&w);
     return code;
 }

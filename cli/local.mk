@@ -5,6 +5,7 @@ smartgen_LDADD = libsmgall.la
 # Plug-ins find the interface in the program.
 smartgen_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 smartgen_SOURCES = \
+	cli/choices.c \
 	cli/cli.h \
 	cli/cmd_compare.c \
 	cli/cmd_doctor.c \

@@ -37,7 +37,7 @@ const struct smg_option smg_options[] = {
     {"quick", 0, NULL, "kernels measure: small sizes and few repetitions, for rough values"},
     {"heads", 0, "N", "kernels quality: query heads (default 8)"},
     {"kv-heads", 0, "N", "kernels quality: KV heads (default 2)"},
-    {"head-dim", 0, "N", "kernels quality: elements of a head (default 128)"},
+    {"head-dim", 0, "N", "kernels quality: elements of a head, even, 6 to 256 (default 128)"},
     {"tokens", 0, "N", "kernels quality: tokens of a prompt (default 2048)"},
     {"seed", 0, "N", "kernels quality: seed of the synthetic tensors and of the training (default 1)"},
     {"tolerance", 0, "PERCENT", "compare: exit status 1 when an error is larger"},
@@ -295,6 +295,7 @@ static void absolute(char name[SMG_PATH_MAX], int always_file)
 static void absolute_paths(struct smg_scenario *s)
 {
     absolute(s->model, 0);
+    absolute(s->policy, s->policy[0] != 0);
     absolute(s->prefill.gpu, 0);
     absolute(s->decode.gpu, 0);
     absolute(s->prefill.instance, 0);

@@ -13,7 +13,8 @@ struct smg_output_kind {
 extern const struct smg_output_kind smg_output_importance, smg_output_recording, smg_output_heatmap;
 
 /* Whether a file of that kind can be made there, asked before the work: an exit status. What else lies there is not written over,
- * unless it is empty. Says why not. */
+ * unless it is empty; and what another run is writing is left to it. To be called once: the place is this process' until it ends.
+ * Says why not. */
 int smg_output_check(const char *path, const struct smg_output_kind *kind);
 
 #endif

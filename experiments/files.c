@@ -1,10 +1,12 @@
 #include "experiments/files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,6 +106,22 @@ int smg_folder_probe(const char *path, struct smg_diag *diag)
         return smg_diag_set(diag, SMG_ERR_IO, "%s: cannot be written to: %s", path, strerror(errno));
     close(fd);
     unlink(probe);
+    return SMG_OK;
+}
+
+int smg_folder_lock(const char *path, struct smg_diag *diag)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return smg_diag_set(diag, SMG_ERR_IO, "%s: %s", path, strerror(errno));
+    if (!flock(fd, LOCK_EX | LOCK_NB))
+        return SMG_OK; /* open until the process ends */
+    if (errno == EWOULDBLOCK) {
+        close(fd);
+        return smg_diag_set(diag, SMG_ERR_INVALID, "%s: another run is writing there", path);
+    }
+    close(fd);
     return SMG_OK;
 }
 

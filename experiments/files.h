@@ -23,6 +23,9 @@ int smg_folder_make(const char *path, struct smg_diag *diag);
 /* Makes a folder and its parents where they are missing, and finds out whether files can be made there: before work whose output
  * goes there. */
 int smg_folder_probe(const char *path, struct smg_diag *diag);
+/* Keeps a folder for this process, and those that it forks, until the last of them ends. SMG_ERR_INVALID: another process has it.
+ * Where the file system has no locks, nothing is kept. */
+int smg_folder_lock(const char *path, struct smg_diag *diag);
 
 /* A JSON number, or null when x is not finite; an integer when x is one that a double holds exactly. NULL: out of memory. */
 json_t *smg_json_real(double x);

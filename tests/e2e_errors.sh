@@ -93,7 +93,7 @@ refused "--set of a group" prefill -- sim "$small" --set prefill=3 OUT
 
 # ---- Names ----
 refused "unknown model" qwen3-14 qwen3-14b -- sim --set model=qwen3-14 OUT
-refused "unknown GPU" l40 l20 -- sim "$small" --set prefill.gpu=l40 OUT
+refused "unknown GPU" l40 l40s -- sim "$small" --set prefill.gpu=l40 OUT
 refused "unknown GPU of decode" h10 h100 -- sim "$small" --set decode.gpu=h10 OUT
 refused "unknown NIC" defalt default -- sim "$small" --set network.nic=defalt OUT
 refused "unknown scheme" smartgn smartgen scheme -- sim "$small" --set scheme=smartgn OUT
@@ -217,6 +217,9 @@ refused "a ranking that is near none" "expected one of profile, sequential, rand
 refused "a shell without completion" "unknown shell 'fish'; there is a script for bash and one for zsh" -- completion fish
 refused "unknown kind" "did you mean 'models'?" -- list model
 refused "unknown kind, nothing near" "list --help" -- list xyzzy
+refused "unknown engine of figures" "--engine natve: expected simgrid or native; did you mean 'native'?" -- figures --engine natve -o "$place/out"
+refused "unknown fabric" "--fabric ofii: expected ofi or verbs; did you mean 'ofi'?" -- emu --fabric ofii OUT
+refused "a head too small to plant in" "--head-dim: expected a whole number in [6, 256], found '2'" -- kernels quality --head-dim 2
 refused "unknown figure" fig99 -- figures fig99 -o "$place/out"
 refused "a figure, misspelt" "found 'fig2'; did you mean 'fig02'?" -- figures fig2 -o "$place/out"
 refused "emu: role" role -- emu "$small" --role prefill OUT
@@ -255,15 +258,15 @@ must "a run to spoil" 0 sim "$small" -o "$work/run"
 replayed "a run to spoil" "$work/run"
 size=$(wc -c <"$work/run/actions.bin")
 printf '\377' | dd of="$work/run/actions.bin" bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
-smg replay "$work/run"
-[ "$rc" -eq 1 ] || [ "$rc" -eq 2 ] || fail "replay of a spoiled run: exit status $rc" "$work/stdout" "$work/stderr"
+must "replay of a spoiled run" 2 replay "$work/run"
 one_line "replay of a spoiled run"
+says "replay of a spoiled run" "$work/run/actions.bin: damaged: its bytes do not have the checksum at its end"
 ok "replay of a spoiled run: exit $rc, $(sed "s|$work/||g" "$work/stderr")"
 head -c $((size / 2)) "$work/run/actions.bin" >"$work/cut"
 mv "$work/cut" "$work/run/actions.bin"
-smg replay "$work/run"
-[ "$rc" -eq 1 ] || [ "$rc" -eq 2 ] || fail "replay of a run cut short: exit status $rc" "$work/stdout" "$work/stderr"
+must "replay of a run cut short" 2 replay "$work/run"
 one_line "replay of a run cut short"
+says "replay of a run cut short" "$work/run/actions.bin: cut short or damaged: it does not end as a log does"
 ok "replay of a run cut short: exit $rc, $(sed "s|$work/||g" "$work/stderr")"
 
 # Runs that are no repetitions of each other have no mean.

@@ -36,6 +36,7 @@ for engine in $engines; do
     must "plug-in, $engine" 0 sim scenario.yaml --engine "$engine" --set records.decisions=true -o "$work/newest-$engine"
     holds "plug-in, $engine" "$work/newest-$engine"
     replayed "plug-in, $engine" "$work/newest-$engine"
+    (cd / && replayed "plug-in, $engine, from another folder" "$work/newest-$engine") || exit 1
 done
 must "built-in ranking" 0 sim scenario.yaml --engine native --set proactive.ranking=sequential --set records.decisions=true -o "$work/sequential"
 ! cmp -s "$work/newest-native/decisions.csv" "$work/sequential/decisions.csv" || fail "the plug-in's ranking changes nothing"

@@ -156,6 +156,29 @@ must "a heat map" 0 profile --heatmap "$profile" -o "$work/map"
 must "over an earlier heat map" 0 profile --heatmap "$profile" -o "$work/map"
 ok "an earlier output of the same kind and an empty file are written over"
 
+# ---- Places that another run is writing to ----
+if command -v flock >/dev/null; then
+    mkdir "$work/figures"
+    exec 8>"$work/held.kvit.new" 9<"$work/figures"
+    flock -n 8 && flock -n 9 || fail "no lock"
+    must "profile where another writes" 2 profile "$small" -o "$work/held.kvit" --requests 1 --steps 2
+    one_line "profile where another writes"
+    says "profile where another writes" "$work/held.kvit: another run is writing there"
+    [ -e "$work/held.kvit.new" ] || fail "profile where another writes: its file is gone"
+    must "figures where others are drawn" 2 figures fig02 -o "$work/figures"
+    one_line "figures where others are drawn"
+    says "figures where others are drawn" "$work/figures: another run is writing there"
+    exec 8>&- 9<&-
+    # What a killed run left is taken.
+    must "profile where one was killed" 0 profile "$small" -o "$work/held.kvit" --requests 1 --steps 2
+    [ ! -e "$work/held.kvit.new" ] && [ -s "$work/held.kvit" ] || fail "profile where one was killed"
+    must "profile of a scenario that is none" 2 profile "$work/none.yaml" -o "$work/unmade.kvit"
+    [ ! -e "$work/unmade.kvit.new" ] || fail "profile of a scenario that is none leaves a file"
+    ok "two runs into one file or one folder: the second is refused before its work"
+else
+    skip_part "no flock: two runs into one file cannot be tested"
+fi
+
 # ---- What was written is said ----
 must "profile --heatmap -o" 0 profile --heatmap "$profile" -o "$work/map.csv"
 grep -q "^$work/map.csv: 5 groups" "$work/stdout" || fail "profile --heatmap -o does not say what it wrote" "$work/stdout"
