@@ -21,9 +21,9 @@ int smg_write_decisions_csv(const struct smg_world *w, const char *events_path, 
 
 /* What run.json of a record folder says the run was made with, one level deep: "driver", "engine" (the one that ran), "version",
  * "inputs" (without the scenario file), and every other scenario key by its whole name, but for those that make no other
- * experiment: seed, records.*, slo.*.
+ * experiment: seed, records.*, slo.*. The seed by itself.
  * New reference. On error the outputs are unchanged; messages name the file. */
-int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_out, struct smg_diag *diag);
+int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_out, uint64_t *seed_out, struct smg_diag *diag);
 
 /* For folders that hold more than one run, and that several processes may add files to at a time. Begin takes no lock. Add moves
  * every file into the final folder and leaves all others there alone. Finish adds, unless status is an error, and clears up;

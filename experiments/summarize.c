@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "experiments/csv.h"
 #include "experiments/distribution.h"
@@ -22,8 +23,11 @@ struct line {
 
 struct run {
     const char *dir;
+    dev_t device;
+    ino_t inode;
     struct line line;
     json_t *settings;
+    uint64_t seed;
     size_t like;     /* the first run with the same settings */
     size_t n_alike;  /* first of its settings: how many have them */
     struct line all; /* first of its settings: over the runs that have them */
@@ -118,12 +122,17 @@ static int read_run(const char *dir, struct run *run, struct smg_diag *diag)
 {
     char path[SMG_PATH_MAX];
     uint32_t requests = 0;
+    struct stat st;
     int status = smg_path_join(dir, "requests.csv", path);
 
     run->dir = dir;
+    if (!stat(dir, &st)) {
+        run->device = st.st_dev;
+        run->inode = st.st_ino;
+    }
     if (status)
         return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
-    status = smg_run_settings(dir, &run->settings, &requests, diag);
+    status = smg_run_settings(dir, &run->settings, &requests, &run->seed, diag);
     return status ? status : read_requests(path, requests, &run->line, diag);
 }
 
@@ -184,6 +193,7 @@ static void name_differences(const struct run *run, size_t n, const json_t *valu
     const char *key;
     json_t *unused;
     size_t named = 0, used = 0;
+    char more[32];
 
     text[0] = '\0';
     json_object_foreach(run[0].settings, key, unused)
@@ -194,8 +204,10 @@ static void name_differences(const struct run *run, size_t n, const json_t *valu
             used = append(text, used, values && strcmp(key, "inputs") ? " %s=%s" : " %s", key, dumped ? dumped : "?");
         free(dumped);
     }
-    if (named > NAMED_MAX)
-        append(text, used, "%s%s", " ...", "");
+    if (named > NAMED_MAX) {
+        snprintf(more, sizeof more, " and %zu more", named - NAMED_MAX);
+        append(text, used < LABEL_BYTES - sizeof more ? used : LABEL_BYTES - sizeof more, "%s%s", more, "");
+    }
 }
 
 /* ---- The table ---- */
@@ -289,6 +301,40 @@ static void warn_of(const struct run *run, smg_warn_fn warn, void *arg)
     }
 }
 
+/* A run that is named twice would count as two, and narrow every interval. */
+static int check_twice(const struct run *run, size_t n, struct smg_diag *diag)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            if (run[i].device == run[j].device && run[i].inode == run[j].inode)
+                return smg_diag_set(diag, SMG_ERR_INVALID, "%s: the same folder as %s: a run counts once", run[i].dir, run[j].dir);
+    return SMG_OK;
+}
+
+static int is_simulation(const struct run *run)
+{
+    const char *driver = json_string_value(json_object_get(run->settings, "driver"));
+
+    return driver && !strcmp(driver, "sim");
+}
+
+/* A simulation is decided by settings and seed; a mean over two that agree in both is no mean over independent runs. The times of
+ * emulations vary. */
+static void warn_of_copies(const struct run *run, size_t n, smg_warn_fn warn, void *arg)
+{
+    char text[2 * SMG_PATH_MAX + 128];
+
+    for (size_t i = 1; i < n; i++)
+        for (size_t j = 0; j < i; j++) {
+            if (run[i].like != run[j].like || run[i].seed != run[j].seed || !is_simulation(&run[i]))
+                continue;
+            snprintf(text, sizeof text, "%s: has the seed and the scenario of %s: the two are not independent", run[i].dir,
+                     run[j].dir);
+            warn(arg, text);
+            break;
+        }
+}
+
 int smg_summarize(const char *const *dirs, size_t n, FILE *out, smg_warn_fn warn, void *arg, struct smg_diag *diag)
 {
     struct run *run = calloc(n + 1, sizeof *run);
@@ -297,12 +343,16 @@ int smg_summarize(const char *const *dirs, size_t n, FILE *out, smg_warn_fn warn
     for (size_t i = 0; i < n && !status; i++)
         status = read_run(dirs[i], &run[i], diag);
     if (!status)
+        status = check_twice(run, n, diag);
+    if (!status)
         find_alike(run, n);
     for (size_t i = 0; i < n && !status; i++)
         if (run[i].n_alike && pool(run, n, i))
             status = smg_diag_set(diag, SMG_ERR_NOMEM, "summarize: out of memory");
     for (size_t i = 0; i < n && !status && warn; i++)
         warn_of(&run[i], warn, arg);
+    if (!status && warn)
+        warn_of_copies(run, n, warn, arg);
     if (!status)
         print_table(out, run, n);
     for (size_t i = 0; run && i < n; i++)

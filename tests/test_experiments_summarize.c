@@ -170,9 +170,9 @@ static void test_broken_off(void **state)
     char broken[1024], law[1024], expected[4096];
 
     put_run(*state, "good", 1, "\"seed\": 1", ROW("0", "finished", "1", "2", "0.5", ""));
-    put_run(*state, "broken", 3, "\"seed\": 1",
+    put_run(*state, "broken", 3, "\"seed\": 2",
             ROW("0", "waiting", "", "", "", "") ROW("1", "finished", "3", "4", "", "") ROW("2", "waiting", "", "", "", ""));
-    put_run(*state, "law", 1, "\"seed\": 1", ROW("0", "finished", "1", "2", "0.5", ""));
+    put_run(*state, "law", 1, "\"seed\": 3", ROW("0", "finished", "1", "2", "0.5", ""));
     snprintf(broken, sizeof broken, "%s", file_in(*state, "broken"));
     snprintf(law, sizeof law, "%s", file_in(*state, "law"));
     file_put(file_in(file_in(*state, "good"), "summary.json"), "{\"conservation\": [{\"law\": \"a\", \"holds\": true}]}");
@@ -211,6 +211,46 @@ static void test_groups(void **state)
     text = table_of(*state, names, 1);
     assert_null(strstr(text, "\nmean of"));
     assert_null(strstr(text, "differ in"));
+    free(text);
+}
+
+/* A folder counts once, whatever it is called; a copy counts, and is told. */
+static void test_copies(void **state)
+{
+    static const char *const names[] = {"one", "copy", "other"};
+    char one[1024], again[1024], expected[4096];
+    const char *dirs[] = {one, again};
+    struct smg_diag diag = {""};
+
+    put_run(*state, "one", 1, "\"seed\": 1", ROW("0", "finished", "1", "2", "0.5", ""));
+    put_run(*state, "copy", 1, "\"seed\": 1", ROW("0", "finished", "1", "2", "0.5", ""));
+    put_run(*state, "other", 1, "\"seed\": 2", ROW("0", "finished", "1", "3", "0.5", ""));
+    snprintf(one, sizeof one, "%s", file_in(*state, "one"));
+    snprintf(again, sizeof again, "%s", file_in(*state, "./other/../one/"));
+    assert_int_equal(smg_summarize(dirs, 2, stdout, NULL, NULL, &diag), SMG_ERR_INVALID);
+    assert_non_null(strstr(diag.text, "the same folder as"));
+    warned[0] = '\0';
+    free(table_of(*state, names, 3));
+    snprintf(again, sizeof again, "%s", file_in(*state, "copy"));
+    snprintf(expected, sizeof expected, "%s: has the seed and the scenario of %s: the two are not independent\n", again, one);
+    assert_string_equal(warned, expected);
+    warned[0] = '\0';
+}
+
+/* Of many keys the first are named. */
+static void test_many_differences(void **state)
+{
+    static const char *const names[] = {"a", "b"};
+    char *text;
+
+    put_run(*state, "a", 1, "\"seed\": 1", ROW("0", "finished", "1", "1", "1", "0"));
+    put_run(*state, "b", 1,
+            "\"gdr\": false, \"scheme\": \"full\", \"prefix_hit\": 0.5, \"selector\": \"quest\", \"blocks_per_layer\": 7, "
+            "\"prefill\": {\"nodes\": 4, \"vcpus\": 9}, \"decode\": {\"vcpus\": 9}",
+            ROW("0", "finished", "2", "2", "2", "0.5"));
+    text = table_of(*state, names, 2);
+    assert_non_null(strstr(text, " and 2 more.\n"));
+    assert_null(strstr(text, "..."));
     free(text);
 }
 
@@ -278,6 +318,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_summarize, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_broken_off, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_groups, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_copies, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_many_differences, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_refused, folder_setup, folder_teardown),
     };
 

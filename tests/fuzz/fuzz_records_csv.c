@@ -41,7 +41,7 @@ static void summarize(const char *folder)
     fuzz_told(one, &diag);
     fuzz_must(fflush(out) == 0 && !one == (bytes > 0));
     two = smg_summarize(folders, 2, out, NULL, NULL, &diag);
-    fuzz_must(one == two);
+    fuzz_must(two == (one ? one : SMG_ERR_INVALID)); /* a run counts once */
     fclose(out);
     free(text);
 }
