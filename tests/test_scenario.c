@@ -236,8 +236,8 @@ static const struct {
     {"? [a]\n: 1\n", AT "1:3: key '': expected a name as key"},
     {"- a\n", AT "1:1: expected a mapping of keys, found a sequence"},
     {"a\n", AT "1:1: expected a mapping of keys, found 'a'"},
-    {"", AT " empty: expected a mapping of keys"},
-    {"# nothing\n", AT " empty: expected a mapping of keys"},
+    {"''\n", AT "1:1: expected a mapping of keys, found nothing"},
+    {"---\n---\nseed: 2\n", AT "3:1: a scenario file holds one document, found a second"},
     {"seed: 1\n---\nseed: 2\n", AT "3:1: a scenario file holds one document, found a second"},
     {"seed: 1\n\tgdr: true\n", AT "2:1: found a tab; YAML is indented with blanks"},
     {"seed: [1\n", AT "2:1: did not find expected ',' or ']'"},
@@ -246,6 +246,20 @@ static const struct {
     {"prefill: &p {nodes: 2}\ndecode: {<<: *p}\n", AT "2:10: key 'decode.<<': mappings are not merged; write the keys out"},
     {"seed: *x\n", AT "1:7: found undefined alias"},
 };
+
+static void test_nothing_said(void **state)
+{
+    static const char *const texts[] = {"", "# nothing\n", "---\n", "\n\n"};
+    struct smg_scenario s, preset;
+    struct smg_diag d;
+
+    (void)state;
+    smg_scenario_default(&preset);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        assert_int_equal(load_text(texts[i], &s, &d), SMG_OK);
+        assert_memory_equal(&s, &preset, sizeof(s));
+    }
+}
 
 static void test_bad_files(void **state)
 {
@@ -523,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_default_file),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_nothing_said),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_set_wins_over_file),

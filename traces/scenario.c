@@ -223,8 +223,11 @@ static int walk_document(yaml_document_t *document, const char *file, struct smg
     yaml_node_t *root = yaml_document_get_root_node(document);
     char found[80];
 
-    if (root == NULL) {
-        return smg_diag_set(diag, SMG_ERR_PARSE, "%s: empty: expected a mapping of keys", file);
+    if (root == NULL || (root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0 &&
+                         root->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)) {
+        /* An empty file, or one of comments, means the defaults; a pipe from which nothing comes is a command that failed. */
+        return file != stdin_name ? SMG_OK
+                                  : smg_diag_set(diag, SMG_ERR_PARSE, "%s: empty: expected a mapping of keys", file);
     }
     if (root->type != YAML_MAPPING_NODE) {
         found_text(root, found, sizeof(found));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "traces/scenario.h"
@@ -135,6 +136,21 @@ static size_t edit_distance(const char *a, const char *b)
     return above[n];
 }
 
+/* The shortest name that begins with word, case ignored; three letters or more say enough. The key of a group is no longer form of
+ * the group's name. */
+static const char *beginning_with(const char *word, const char *const *names)
+{
+    size_t length = strlen(word);
+    const char *found = NULL;
+
+    for (; length >= 3 && *names != NULL; names++) {
+        if (strncasecmp(word, *names, length) == 0 && strchr(*names + length, '.') == NULL && (found == NULL || strlen(*names) < strlen(found))) {
+            found = *names;
+        }
+    }
+    return found;
+}
+
 const char *smg_nearest(const char *word, const char *const *names)
 {
     size_t length = strlen(word), best = (length + 2) / 3 + 1, distance, n;
@@ -142,6 +158,9 @@ const char *smg_nearest(const char *word, const char *const *names)
 
     if (length == 0 || length > WORD_MAX) {
         return NULL;
+    }
+    if ((found = beginning_with(word, names)) != NULL) {
+        return found;
     }
     for (; *names != NULL; names++) {
         n = strlen(*names);
@@ -228,7 +247,7 @@ int smg_file_read(const char *path, size_t max_bytes, char **data_out, size_t *b
 int smg_file_json(const char *path, json_t **out, struct smg_diag *diag)
 {
     json_error_t error;
-    size_t bytes;
+    size_t bytes, mark;
     json_t *root;
     char *data;
     int status = smg_file_read(path, JSON_MAX_BYTES, &data, &bytes, diag);
@@ -236,7 +255,8 @@ int smg_file_json(const char *path, json_t **out, struct smg_diag *diag)
     if (status != SMG_OK) {
         return status;
     }
-    root = json_loadb(data, bytes, JSON_REJECT_DUPLICATES, &error);
+    mark = bytes >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* a byte order mark, as some editors put it */
+    root = json_loadb(data + mark, bytes - mark, JSON_REJECT_DUPLICATES, &error);
     free(data);
     if (root == NULL) {
         return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%d:%d: %s", path, error.line, error.column, error.text);

@@ -124,8 +124,9 @@ static void hint_column(const struct table *t, const char *name, char *const cel
     const char *names[SMG_CELLS_MAX + 1], *near;
     size_t i, others = 0;
 
+    /* A file of lengths says so; one whose column of times is misspelt looks like one. */
     smg_trace_hint(t->rows, t->layout->format, hint, hint_bytes);
-    if (hint[0] != '\0') {
+    if (hint[0] != '\0' && !t->rows->guess.lengths_only) {
         return;
     }
     for (i = 0; i < n; i++) {

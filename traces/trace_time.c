@@ -42,6 +42,13 @@ static int64_t days_of(int64_t year, int month, int day)
     return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
+static int days_in(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
+    return days[month - 1] + (month == 2 && year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+}
+
 /* Reads exactly n digits at *cursor and the separator after them (0: none; a blank: or T, as in ISO 8601). -1: something else is
  * there. */
 static int digits(const char **cursor, int n, char separator)
@@ -95,6 +102,9 @@ const char *smg_trace_time_stamp(const char *text, int64_t *origin, double *seco
     second = minute < 0 ? -1 : digits(&c, 2, '\0');
     if (second < 0 || month < 1 || month > 12 || date < 1 || date > 31 || hour > 23 || minute > 59 || second > 60) {
         return expected;
+    }
+    if (date > days_in(year, month)) {
+        return "a day that its month has";
     }
     if (!fraction(&c, &part) || (*c != '\0' && strcmp(c, "+00:00") != 0 && strcmp(c, "Z") != 0)) {
         return expected;
