@@ -1,5 +1,5 @@
-/* smartgen doctor: what this program and this machine offer, and what to install for what is missing. An absence is no failure.
- */
+/* smartgen doctor: what this program and this machine offer, and what to install for what is missing. An absence is no failure, but
+ * for the data files: without them no command works. */
 #include "config.h"
 
 #include <dirent.h>
@@ -267,13 +267,24 @@ static void limits(struct facts *f, int has_rdma)
 
 /* ---- Programs and folders ---- */
 
+/* A folder of something else is no data folder. */
+static int has_data(void)
+{
+    char file[SMG_PATH_MAX];
+    int n = snprintf(file, sizeof file, "%s/workloads.json", smg_data_dir());
+
+    return n > 0 && n < (int)sizeof file && !access(file, R_OK);
+}
+
 static void places(struct facts *f)
 {
     char file[SMG_PATH_MAX];
     int there = in_path("gnuplot", file);
+    const char *data = getenv("SMARTGEN_DATA") ? "set SMARTGEN_DATA to a folder of data files, or unset it: it is what names this one"
+                                               : "set SMARTGEN_DATA";
 
     add(f, "Programs", "gnuplot", there, "figures", "install gnuplot-nox", "%.180s", there ? file : "not in PATH");
-    add(f, "Folders", "data", !access(smg_data_dir(), R_OK), "everything", "set SMARTGEN_DATA", "%.180s", smg_data_dir());
+    add(f, "Folders", "data", has_data(), "everything", data, "%.180s", smg_data_dir());
     add(f, "Folders", "plots", !access(smg_plots_dir(), R_OK), "figures", "set SMARTGEN_PLOTS", "%.180s", smg_plots_dir());
     add(f, "Folders", "experiments", !access(smg_sweeps_dir(), R_OK), "figures", "set SMARTGEN_EXPERIMENTS", "%.180s",
         smg_sweeps_dir());
@@ -355,5 +366,5 @@ int smg_cmd_doctor(const struct smg_args *a)
         printf("smartgen %s on %s %s %s\n", PACKAGE_VERSION, u.sysname, u.release, u.machine);
         print_table(&f);
     }
-    return bad ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+    return bad || !has_data() ? SMG_EXIT_FAILED : SMG_EXIT_OK;
 }

@@ -77,10 +77,17 @@ static void put_values(FILE *f)
 
 static void put_operands(FILE *f)
 {
-    fprintf(f, "_smartgen_operand() # COMMAND\n{\n    case $1 in\n");
+    fprintf(f, "_smartgen_operand() # COMMAND WORDS\n{\n    case $1 in\n");
     for (const struct smg_command *c = smg_commands; c->name; c++) {
-        fprintf(f, "    %s) echo '", c->name);
-        smg_usage_words(c->usage, put_kind, f);
+        int action = !strncmp(c->usage, "ACTION", 6);
+        fprintf(f, "    %s) ", c->name);
+        if (action) { /* what stands behind the action is for the words after it */
+            fprintf(f, "(($2 > 3)) || { echo '");
+            put_kind(f, "ACTION");
+            fprintf(f, "'; return; }; ");
+        }
+        fprintf(f, "echo '");
+        smg_usage_words(action ? c->usage + 6 : c->usage, put_kind, f);
         fprintf(f, "' ;;\n");
     }
     fprintf(f, "    esac\n}\n\n");
@@ -136,10 +143,11 @@ static const char bash_functions[] =
     "    done < <(compgen \"$@\" -- \"$typed\")\n"
     "}\n"
     "\n"
-    "# _smartgen_offer WHAT TYPED GIVEN STANDS: WHAT is words, or @ words.\n"
+    "# _smartgen_offer WHAT TYPED GIVEN STANDS: WHAT is words, or @ words. Beside the names of a list, files are offered for what looks\n"
+    "# like a path, or like no name.\n"
     "_smartgen_offer()\n"
     "{\n"
-    "    local what typed=$2 given=$3 stands=$4 key\n"
+    "    local what typed=$2 given=$3 stands=$4 key names=\n"
     "    for what in $1; do\n"
     "        case $what in\n"
     "        @value) ;;\n"
@@ -154,6 +162,7 @@ static const char bash_functions[] =
     "                done\n"
     "            fi ;;\n"
     "        @list:*)\n"
+    "            names=yes\n"
     "            while read -r key _; do\n"
     "                _smartgen_add \"$typed\" \"$given\" \"$stands\" \"$key\"\n"
     "            done < <(\"${COMP_WORDS[0]}\" list \"${what#*:}\" 2>/dev/null) ;;\n"
@@ -162,7 +171,9 @@ static const char bash_functions[] =
     "            _smartgen_add_files \"$typed\" \"$given\" \"$stands\" -f -X '!*.yml'\n"
     "            _smartgen_add_files \"$typed\" \"$given\" \"$stands\" -d ;;\n"
     "        @dir) _smartgen_add_files \"$typed\" \"$given\" \"$stands\" -d ;;\n"
-    "        @file) _smartgen_add_files \"$typed\" \"$given\" \"$stands\" -f ;;\n"
+    "        @file)\n"
+    "            [[ ! $names || $typed == */* || $typed == .* || ${#COMPREPLY[@]} -eq 0 ]] || continue\n"
+    "            _smartgen_add_files \"$typed\" \"$given\" \"$stands\" -f ;;\n"
     "        *) _smartgen_add \"$typed\" \"$given\" \"$stands\" \"$what\" ;;\n"
     "        esac\n"
     "    done\n"
@@ -193,7 +204,7 @@ static const char bash_functions[] =
     "    elif [[ $typed == -* ]]; then\n"
     "        _smartgen_add \"$typed\" '' \"$stands\" $(_smartgen_options \"${words[1]}\")\n"
     "    else\n"
-    "        _smartgen_offer \"$(_smartgen_operand \"${words[1]}\")\" \"$typed\" '' \"$stands\"\n"
+    "        _smartgen_offer \"$(_smartgen_operand \"${words[1]}\" ${#words[@]})\" \"$typed\" '' \"$stands\"\n"
     "    fi\n"
     "    return 0\n"
     "}\n"

@@ -122,7 +122,8 @@ static void put_keys(FILE *f)
             fprintf(f, "%s %s", w ? "" : " compadd --", words[w]);
         if (names)
             fprintf(f, "%s _smartgen_list %s", some ? ";" : "", names);
-        fprintf(f, "%s%s ;;\n", path && (some || names) ? ";" : "", path ? " _files" : "");
+        fprintf(f, "%s%s ;;\n", path && (some || names) ? ";" : "",
+                !path ? "" : names ? " [[ $PREFIX == */* || $PREFIX == .* ]] && _files" : " _files");
     }
     fprintf(f, "  esac\n}\n\n");
 }

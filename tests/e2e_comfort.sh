@@ -183,6 +183,12 @@ offers "smartgen sim --set=scheme=sm" smartgen
 offers "smartgen sim -s speculative.st" speculative.start=
 offers "smartgen sim --set speculative.start=" first second
 offers "smartgen sim --set decode.gpu=h" h100 h200
+models=$("$SMARTGEN" list models | awk '{ print $1 }')
+offers "smartgen sim --set model=" $models
+offers "smartgen sim --set model=./" ./a.yaml ./b.yml ./c.json ./sub
+offers "smartgen sim --set model=c.j" c.json
+offers "smartgen kernels " list measure quality
+offers "smartgen kernels measure " a.yaml b.yml sub
 offers "smartgen sim --set gdr=" true false
 offers "smartgen sim --set seed="
 offers "smartgen sim --set proactive.importance=" auto a.yaml b.yml c.json sub
@@ -213,7 +219,9 @@ ok "completion in bash: commands, options, values, keys, files, with '=' as a wo
 (
     export PATH=/nonexistent SMARTGEN_DATA=/nonexistent SMARTGEN_PLOTS=/nonexistent SMARTGEN_EXPERIMENTS=/nonexistent
     "$SMARTGEN" doctor
-) >"$work/stdout" 2>"$work/stderr" || fail "doctor where nothing is: exit status $?" "$work/stderr"
+) >"$work/stdout" 2>"$work/stderr" && rc=0 || rc=$?
+[ "$rc" -eq 1 ] || fail "doctor where nothing is, not even data: exit status $rc" "$work/stderr"
+grep -q "set SMARTGEN_DATA to a folder of data files" "$work/stdout" || fail "doctor: SMARTGEN_DATA is set, and wrong" "$work/stdout"
 for name in gnuplot data plots experiments; do
     grep -qE "^ +$name +no " "$work/stdout" || fail "doctor where nothing is: $name" "$work/stdout"
     sed -n '/^For what is missing/,$p' "$work/stdout" | grep -qE "^ +$name +(install|set) " || fail "doctor says no remedy for $name" "$work/stdout"
@@ -267,6 +275,23 @@ for key in tp_s tt_s ttft_s ttst_s tbt_s; do
     # JSON writes 9 digits as well, perhaps with zeros at the end.
     grep -qF " $(json_value "$work/plan.json" $key | awk '{ printf "%.9g", $1 }') s" "$work/stdout" || fail "plan: $key is not in the table" "$work/stdout"
 done
+# Tokens that do not exist have no latency, and nothing is sent for them.
+must "plan of one token" 0 plan --set workload.output_tokens=1 --set workload.kind=poisson --set workload.rate=0.1
+grep -qE '^  TTST +- ' "$work/stdout" && grep -qE '^  TBT +-$' "$work/stdout" || fail "plan of one token" "$work/stdout"
+for row in "pushed (proactive)" "speculative, in all"; do
+    grep -qF "  $row" "$work/stdout" && grep -F "  $row" "$work/stdout" | grep -q ' 0 B' || fail "plan of one token: $row" "$work/stdout"
+done
+[ "$(grep -cE '^  (prefill|decode) link +0.0 %' "$work/stdout")" -eq 2 ] || fail "plan of one token: busy links" "$work/stdout"
+must "plan of one token" 0 plan --json --set workload.output_tokens=1
+[ "$(json_value "$work/stdout" ttst_s) $(json_value "$work/stdout" tbt_s)" = "null null" ] || fail "plan of one token" "$work/stdout"
+must "plan of two tokens" 0 plan --json --set workload.output_tokens=2
+[ "$(json_value "$work/stdout" ttst_s)" != null ] && [ "$(json_value "$work/stdout" tbt_s)" = null ] || fail "plan of two tokens" "$work/stdout"
+# Speculation that the link cannot carry beside decoding is told, and TBT is not called the same.
+must "plan of a slow link" 0 plan --set decode.link_gbps=1
+grep -q "warning: speculation needs the decode link" "$work/stdout" || fail "plan of a slow link: no warning" "$work/stdout"
+grep -q "TBT at least" "$work/stdout" && ! grep -q "TBT the same" "$work/stdout" || fail "plan of a slow link" "$work/stdout"
+must "plan" 0 plan
+! grep -q "warning: speculation" "$work/stdout" || fail "plan of the default scenario warns" "$work/stdout"
 # Both say the same three things.
 said=$(sed -n 's/^synthetic://p' "$work/stdout")
 for what in importance selection workload; do
