@@ -80,7 +80,7 @@ static int read_run_json(const char *dir, struct compare_run *run, struct smg_di
 
     if (status)
         return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
-    status = smg_run_settings(dir, &run->settings, &run->n, diag);
+    status = smg_run_settings(dir, &run->settings, &run->n, &run->seed, diag);
     if (!status)
         status = smg_file_json(path, &root, diag);
     if (status)
@@ -92,7 +92,6 @@ static int read_run_json(const char *dir, struct compare_run *run, struct smg_di
         status = read_model(root, &s, run);
     if (!status)
         status = load_world(&s, path, run, diag);
-    run->seed = s.seed;
     json_decref(root);
     return status;
 }

@@ -23,7 +23,7 @@ static void write_run(const char *folder, const char *name, const char *extra, s
     if (extra)
         words_add(&w, "%s", extra);
     run_words(&w, run);
-    r = (struct smg_run){&run->world, run->records, run->stats, "sim", "native", NULL};
+    r = (struct smg_run){&run->world, run->records, run->stats, "sim", "native", NULL, NULL};
     if (smg_outdir_begin(file_in(folder, name), &o, &diag) || smg_run_write(&o, &r, &diag) || smg_outdir_commit(&o, &diag))
         fail_msg("%s", diag.text);
 }
