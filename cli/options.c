@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grid.h"
 #include "core/model.h"
 #include "core/plugin.h"
 #include "core/rank.h"
+#include "core/scheme.h"
 #include "traces/scenario.h"
 #include "traces/scenario_origin.h"
 #include "traces/world.h"
@@ -357,6 +359,8 @@ int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w)
 
     if (status)
         return smg_cli_fail(status, &diag);
+    if (smg_model_note(s->model, &diag))
+        smg_cli_warning(NULL, diag.text);
     absolute_paths(s);
     absolute_paths(&w->scenario);
     if (w->workload_note.text[0])
@@ -419,12 +423,37 @@ static void warn_memory(const struct smg_model *m, const struct smg_pool_config 
                 m->name, bytes * 1e-9, pool, p->tp, gpu->memory_bytes * 1e-9);
 }
 
-void smg_cli_warn(const struct smg_scenario *s, const struct smg_world *w)
+/* Layers 0 and 1 are pushed whatever is asked for. */
+static void warn_blocks(const struct smg_scenario *s, const struct smg_world *w)
+{
+    struct smg_features features;
+    struct smg_grid grid;
+    struct smg_diag text;
+
+    smg_scheme_features(w, &features);
+    smg_scheme_grid(w, w->requests[0].prompt_tokens, &grid);
+    if (s->proactive.kr_blocks >= smg_grid_dense_blocks(&grid) || features.always_full || !s->proactive.enabled)
+        return; /* auto is larger than any */
+    snprintf(text.text, sizeof text.text,
+             "key 'proactive.kr_blocks': %u is less than the %u blocks of layers 0 and 1, which are always pushed",
+             s->proactive.kr_blocks, smg_grid_dense_blocks(&grid));
+    smg_origins_explain(&origins, &text);
+    smg_cli_warning(NULL, text.text);
+}
+
+static void warn_run(const struct smg_scenario *s, const struct smg_world *w)
 {
     smg_origins_in_vain(&origins, s, smg_cli_warning, NULL);
     warn_policy(s, w);
     warn_memory(&w->model, &w->scenario.prefill, &w->prefill_gpu, "prefill");
     warn_memory(&w->model, &w->scenario.decode, &w->decode_gpu, "decode");
+    warn_blocks(s, w);
+}
+
+void smg_cli_warn(const struct smg_scenario *s, const struct smg_world *w)
+{
+    warn_run(s, w);
+    smg_origins_no_simulation(&origins, s, smg_cli_warning, NULL);
 }
 
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w)
@@ -434,7 +463,7 @@ int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_sc
     if (!code)
         code = smg_cli_resolve(s, w);
     if (!code) {
-        smg_cli_warn(s, w);
+        warn_run(s, w);
         smg_origins_no_emulation(&origins, s, smg_cli_warning, NULL);
     }
     return code;

@@ -394,6 +394,39 @@ static void test_bad_models(void **state)
     remove(FILE_NAME);
 }
 
+#define SMALL                                                                                                                    \
+    "\"model_type\": \"llama\", \"num_hidden_layers\": 4, \"hidden_size\": 64, \"intermediate_size\": 128, "                           \
+    "\"num_attention_heads\": 8, \"vocab_size\": 100, \"hidden_act\": \"silu\", \"rms_norm_eps\": 1e-6"
+
+/* A key with a default that is misspelt is told; the many keys that are not read are not. */
+static void test_note(void **state)
+{
+    struct smg_diag d = {""};
+
+    (void)state;
+    write_file("{" SMALL ", \"num_key_value_head\": 2}");
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 1);
+    assert_string_equal(d.text, FILE_NAME ": key 'num_key_value_head': is not read; did you mean 'num_key_value_heads'?");
+    write_file("{\"model_type\": \"gemma3\", \"text_config\": {" SMALL ", \"slidding_window\": 9}}");
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 1);
+    assert_non_null(strstr(d.text, "did you mean 'sliding_window'?"));
+    write_file("{" SMALL ", \"num_key_value_heads\": 2, \"num_key_value_head\": 2}"); /* that one is read */
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 0);
+    write_file("{" SMALL ", \"rope_theta\": 1, \"bos_token_id\": 1, \"attention_bias\": false, \"use_cache\": true}");
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 0);
+    assert_int_equal(smg_model_note("qwen3-14b", &d), 0);
+    assert_int_equal(remove(FILE_NAME), 0);
+}
+
+/* Some editors put a byte order mark in front. */
+static void test_byte_order_mark(void **state)
+{
+    (void)state;
+    write_file("\xef\xbb\xbf{" SMALL ", \"num_key_value_heads\": 2}");
+    assert_int_equal(load_model("./" FILE_NAME).kv_heads, 2);
+    assert_int_equal(remove(FILE_NAME), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,7 +439,7 @@ int main(void)
         cmocka_unit_test(test_windows_that_never_bind),
         cmocka_unit_test(test_text_config),
         cmocka_unit_test(test_architectures),
-        cmocka_unit_test(test_bad_models),
+        cmocka_unit_test(test_note), cmocka_unit_test(test_byte_order_mark), cmocka_unit_test(test_bad_models),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

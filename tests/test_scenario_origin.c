@@ -155,6 +155,20 @@ static struct warnings warnings_of(const char *text, const char *const *sets)
 
 #define WARNINGS(text, ...) warnings_of(text, (const char *const[SETS_MAX + 1]){__VA_ARGS__})
 
+/* An emulation does not read what is the simulation's. */
+static void test_emulated(void **state)
+{
+    struct warnings w = {.n = 0};
+    struct smg_scenario s;
+    struct smg_origins o;
+
+    (void)state;
+    load("network: {latency_us: 7}\n", (const char *const[SETS_MAX + 1]){"engine=native", NULL}, &s, &o);
+    smg_origins_no_simulation(&o, &s, collect, &w);
+    assert_int_equal(w.n, 1); /* the file's may be for a simulation */
+    assert_string_equal(w.text[0], "--set engine=native: key 'engine': has no effect: only a simulation reads it");
+}
+
 static void test_in_vain(void **state)
 {
     static const struct {
@@ -171,6 +185,14 @@ static void test_in_vain(void **state)
          "--set speculative.ratio=0.2: key 'speculative.ratio': has no effect with scheme: full"},
         {{"speculative.enabled=false", "speculative.queue=own"},
          "--set speculative.queue=own: key 'speculative.queue': has no effect with speculative.enabled: false"},
+        {{"scheme=full", "proactive.kr_blocks=9"},
+         "--set proactive.kr_blocks=9: key 'proactive.kr_blocks': has no effect with scheme: full"},
+        {{"scheme=partial", "proactive.ranking=random"},
+         "--set proactive.ranking=random: key 'proactive.ranking': has no effect with scheme: partial"},
+        {{"scheme=proactive-only", "on_demand.reuse=true"},
+         "--set on_demand.reuse=true: key 'on_demand.reuse': has no effect with scheme: proactive-only"},
+        {{"scheme=hack", "proactive.budget=window"},
+         "--set proactive.budget=window: key 'proactive.budget': has no effect with scheme: hack"},
         {{"hack.bits=4"}, "--set hack.bits=4: key 'hack.bits': has no effect with scheme: smartgen"},
         {{"selection.hash_bits=64"},
          "--set selection.hash_bits=64: key 'selection.hash_bits': has no effect with selector: infinigen"},
@@ -209,6 +231,9 @@ static void test_not_in_vain(void **state)
     assert_int_equal(WARNINGS(NULL, "scheme=full", "speculative.enabled=false").n, 0);
     assert_int_equal(WARNINGS(NULL, "scheme=full", "policy=x.so", "speculative.ratio=0.2").n, 0);
     assert_int_equal(WARNINGS(NULL, "scheme=hack", "hack.bits=4").n, 0);
+    assert_int_equal(WARNINGS(NULL, "scheme=partial", "proactive.ranking=sequential", "on_demand.reuse=true",
+                              "on_demand.parallel=false", "proactive.kr_blocks=9").n, 0);
+    assert_int_equal(WARNINGS(NULL, "scheme=proactive-only", "proactive.ranking=random", "proactive.kr_blocks=9").n, 0);
     assert_int_equal(WARNINGS(NULL, "selector=hata", "selection.hash_bits=64").n, 0);
     assert_int_equal(WARNINGS("speculative: {ratio: 0.2}\nworkload: {requests: 3}\n", "scheme=full", "workload.kind=trace").n, 0);
     assert_int_equal(WARNINGS("speculative: {ratio: 0.2}\nscheme: full\n", "workload.kind=trace").n, 1);
@@ -222,7 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),  cmocka_unit_test(test_explain),     cmocka_unit_test(test_world),
-        cmocka_unit_test(test_in_vain), cmocka_unit_test(test_not_in_vain),
+        cmocka_unit_test(test_in_vain), cmocka_unit_test(test_not_in_vain), cmocka_unit_test(test_emulated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,7 @@ libsmgtraces_la_SOURCES = \
 	traces/json_found.h \
 	traces/model_config.h \
 	traces/model_families.c \
+	traces/model_note.c \
 	traces/model_window.c \
 	traces/request_trace.c \
 	traces/scenario.c \

@@ -51,6 +51,41 @@ static int never_speculates(const struct smg_scenario *s)
     return !features.speculative;
 }
 
+/* What the scheme makes of a scenario; false: a plug-in decides, which may do as it likes. */
+static int features_of(const struct smg_scenario *s, struct smg_features *out)
+{
+    const struct smg_scheme *scheme = s->policy[0] == '\0' ? smg_scheme_find(s->scheme) : NULL;
+
+    memset(out, 0, sizeof(*out));
+    if (scheme != NULL) {
+        scheme->features(s, out);
+    }
+    return scheme != NULL;
+}
+
+/* Everything is pushed, whatever the budget. */
+static int always_full(const struct smg_scenario *s)
+{
+    struct smg_features f;
+
+    return features_of(s, &f) && f.always_full;
+}
+
+static int fetches_nothing(const struct smg_scenario *s)
+{
+    struct smg_features f;
+
+    return features_of(s, &f) && (f.always_full || f.evict);
+}
+
+/* The scheme has an order of its own, and it is another one. */
+static int fixes_ranking(const struct smg_scenario *s)
+{
+    struct smg_features f;
+
+    return features_of(s, &f) && strcmp(f.ranking, s->proactive.ranking) != 0;
+}
+
 static int switched_off(const struct smg_scenario *s)
 {
     return !never_speculates(s) && s->policy[0] == '\0' && !s->speculative.enabled;
@@ -107,6 +142,14 @@ static const struct rule rules[] = {
     {"workload.output_tokens", from_trace, "workload.kind", NULL},
     {"workload.dataset", from_trace, "workload.kind", NULL},
     {"workload.dataset", length_given, "workload.prompt_tokens", NULL},
+    {"proactive.enabled", always_full, "scheme", NULL},
+    {"proactive.kr_blocks", always_full, "scheme", NULL},
+    {"proactive.budget", always_full, "scheme", NULL},
+    {"proactive.ranking", fixes_ranking, "scheme", NULL},
+    {"on_demand.parallel", fetches_nothing, "scheme", NULL},
+    {"on_demand.reorder", fetches_nothing, "scheme", NULL},
+    {"on_demand.reuse", fetches_nothing, "scheme", NULL},
+    {"on_demand.scatter_limit", fetches_nothing, "scheme", NULL},
     {"speculative.ratio", never_speculates, "scheme", NULL},
     {"speculative.start", never_speculates, "scheme", NULL},
     {"speculative.queue", never_speculates, "scheme", NULL},
@@ -197,6 +240,21 @@ void smg_origins_no_emulation(const struct smg_origins *o, const struct smg_scen
 
         if (strncmp(r.key, "emu.", 4) == 0 && set_by_hand(o, r.key) && !is_default(&key[i], s)) {
             tell(&r, o, s, warn, arg);
+        }
+    }
+}
+
+void smg_origins_no_simulation(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg)
+{
+    static const struct rule only[] = {
+        {"engine", NULL, NULL, "has no effect: only a simulation reads it"},
+        {"network.latency_us", NULL, NULL, "has no effect: only a simulation reads it; the latency of an emulation is its fabric's"},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(only) / sizeof(only[0]); i++) {
+        if (set_by_hand(o, only[i].key) && !is_default(smg_key_find(only[i].key), s)) {
+            tell(&only[i], o, s, warn, arg);
         }
     }
 }

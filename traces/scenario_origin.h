@@ -34,5 +34,7 @@ typedef void (*smg_warn_fn)(void *arg, const char *text);
 void smg_origins_in_vain(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg);
 /* The same for each key emu.* of a --set, where nothing is emulated. A file's keys may be meant for another command. */
 void smg_origins_no_emulation(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg);
+/* The same, where nothing is simulated, for the keys of a --set that only a simulation reads. */
+void smg_origins_no_simulation(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg);
 
 #endif

@@ -136,6 +136,11 @@ static size_t edit_distance(const char *a, const char *b)
     return above[n];
 }
 
+size_t smg_text_distance(const char *a, const char *b)
+{
+    return strlen(a) <= WORD_MAX && strlen(b) <= WORD_MAX ? edit_distance(a, b) : SIZE_MAX;
+}
+
 /* The shortest name that begins with word, case ignored; three letters or more say enough. The key of a group is no longer form of
  * the group's name. */
 static const char *beginning_with(const char *word, const char *const *names)
