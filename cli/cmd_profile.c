@@ -281,6 +281,8 @@ static int check(const struct smg_args *a)
     if (!status) {
         found = smg_importance_facts(p.im, &p.info, &m, known ? &facts : NULL, fact);
         status = found ? smg_cli_fail(found, NULL) : print_facts(fact);
+        if (!found && p.im->synthetic)
+            printf("synthetic: importance\n");
     }
     smg_importance_destroy(p.im);
     return status;

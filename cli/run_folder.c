@@ -91,7 +91,9 @@ int smg_run_folder_commit(struct smg_run_folder *rec, const struct smg_run *run,
         status = smg_run_folder_close_log(rec, &rec->log, diag);
     rec->logging = 0;
     if (rec->timeline) {
-        int closed = smg_timeline_close(rec->timeline, status ? &unused : diag);
+        int closed;
+        smg_timeline_synthetic(rec->timeline, run->world);
+        closed = smg_timeline_close(rec->timeline, status ? &unused : diag);
         status = status ? status : closed;
     }
     rec->timeline = NULL;

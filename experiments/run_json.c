@@ -104,7 +104,7 @@ static json_t *host_json(void)
     return json_pack("{s:s, s:s, s:I}", "system", u.sysname, "machine", u.machine, "cores", (json_int_t)cores);
 }
 
-static json_t *synthetic_json(const struct smg_run *run)
+json_t *smg_synthetic_json(const struct smg_run *run)
 {
     const struct smg_world *w = run->world;
 
@@ -129,7 +129,7 @@ int smg_write_run_json(const struct smg_run *run, const char *path, struct smg_d
               json_object_set_new(j, "seed", json_integer((json_int_t)w->scenario.seed)) ||
               json_object_set_new(j, "requests", json_integer(w->n_requests)) ||
               json_object_set_new(j, "over_length", json_integer(w->over_length)) ||
-              json_object_set_new(j, "synthetic", synthetic_json(run)) || json_object_set(j, "inputs", inputs) ||
+              json_object_set_new(j, "synthetic", smg_synthetic_json(run)) || json_object_set(j, "inputs", inputs) ||
               json_object_set_new(j, "host", host_json()) || json_object_set_new(j, "scenario", smg_scenario_json(&w->scenario));
     if (bad)
         goto drop;

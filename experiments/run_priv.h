@@ -8,6 +8,9 @@
 
 /* The columns of requests.csv. */
 extern const char smg_requests_header[];
+/* Which inputs were synthetic: an object of true and false. NULL: out of memory. */
+json_t *smg_synthetic_json(const struct smg_run *run);
+
 /* Each writes one file of the record folder at path. */
 int smg_write_requests_csv(const struct smg_run *run, const char *path, struct smg_diag *diag);
 int smg_write_tokens_csv(const struct smg_run *run, const char *path, struct smg_diag *diag);
@@ -21,9 +24,11 @@ int smg_write_decisions_csv(const struct smg_world *w, const char *events_path, 
 
 /* What run.json of a record folder says the run was made with, one level deep: "driver", "engine" (the one that ran), "version",
  * "inputs" (without the scenario file), and every other scenario key by its whole name, but for those that make no other
- * experiment: seed, records.*, slo.*. The seed by itself.
+ * experiment: seed, records.*, slo.*. The seed by itself, and which inputs were
+ * synthetic, NULL where the file does not say.
  * New reference. On error the outputs are unchanged; messages name the file. */
-int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_out, uint64_t *seed_out, struct smg_diag *diag);
+int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_out, uint64_t *seed_out,
+                     json_t **synthetic_out, struct smg_diag *diag);
 
 /* For folders that hold more than one run, and that several processes may add files to at a time. Begin takes no lock. Add moves
  * every file into the final folder and leaves all others there alone. Finish adds, unless status is an error, and clears up;

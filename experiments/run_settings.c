@@ -66,7 +66,8 @@ static int add_all(const json_t *root, json_t *to, const char *path, struct smg_
     return status ? status : add_inputs(root, to, path, diag);
 }
 
-int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_out, uint64_t *seed_out, struct smg_diag *diag)
+int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_out, uint64_t *seed_out, json_t **synthetic_out,
+                     struct smg_diag *diag)
 {
     json_t *root = NULL, *settings, *requests;
     char path[SMG_PATH_MAX];
@@ -86,6 +87,7 @@ int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_
         *requests_out = (uint32_t)json_integer_value(requests);
         *seed_out = (uint64_t)json_integer_value(json_object_get(json_object_get(root, "scenario"), "seed"));
         *settings_out = json_incref(settings);
+        *synthetic_out = json_incref(json_object_get(root, "synthetic"));
     }
     json_decref(settings);
     json_decref(root);

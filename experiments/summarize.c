@@ -26,7 +26,7 @@ struct run {
     dev_t device;
     ino_t inode;
     struct line line;
-    json_t *settings;
+    json_t *settings, *synthetic; /* synthetic may be NULL */
     uint64_t seed;
     size_t like;     /* the first run with the same settings */
     size_t n_alike;  /* first of its settings: how many have them */
@@ -132,7 +132,7 @@ static int read_run(const char *dir, struct run *run, struct smg_diag *diag)
     }
     if (status)
         return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
-    status = smg_run_settings(dir, &run->settings, &requests, &run->seed, diag);
+    status = smg_run_settings(dir, &run->settings, &requests, &run->seed, &run->synthetic, diag);
     return status ? status : read_requests(path, requests, &run->line, diag);
 }
 
@@ -240,6 +240,27 @@ static void label_of(const struct run *run, size_t n, size_t which, char label[L
         snprintf(label, LABEL_BYTES + 32, "mean of runs");
 }
 
+/* What was generated in any of the runs. */
+static void print_synthetic(FILE *out, const struct run *run, size_t n)
+{
+    static const char *const what[] = {"importance", "selection", "workload", "tensors"};
+    int any = 0;
+
+    for (size_t k = 0; k < sizeof what / sizeof what[0]; k++) {
+        size_t runs = 0;
+        for (size_t i = 0; i < n; i++)
+            runs += json_is_true(json_object_get(run[i].synthetic, what[k]));
+        if (!runs)
+            continue;
+        fprintf(out, "%s %s", any ? "" : "synthetic:", what[k]);
+        if (runs < n)
+            fprintf(out, " (%zu of %zu runs)", runs, n);
+        any = 1;
+    }
+    if (any)
+        fputc('\n', out);
+}
+
 static void print_table(FILE *out, const struct run *run, size_t n)
 {
     char label[LABEL_BYTES + 32], differences[LABEL_BYTES];
@@ -261,6 +282,7 @@ static void print_table(FILE *out, const struct run *run, size_t n)
         if (label[0])
             print_line(out, width, label, &run[i].all);
     }
+    print_synthetic(out, run, n);
     fputs("Mean +- half of the 95% confidence interval (Student's t) over requests; in a mean of runs over those runs.\n", out);
     name_differences(run, n, NULL, differences);
     if (differences[0])
@@ -299,6 +321,12 @@ static void warn_of(const struct run *run, smg_warn_fn warn, void *arg)
         snprintf(text, sizeof text, "%s: a conservation law does not hold: see summary.json", run->dir);
         warn(arg, text);
     }
+}
+
+static void free_run(struct run *run)
+{
+    json_decref(run->settings);
+    json_decref(run->synthetic);
 }
 
 /* A run that is named twice would count as two, and narrow every interval. */
@@ -356,7 +384,7 @@ int smg_summarize(const char *const *dirs, size_t n, FILE *out, smg_warn_fn warn
     if (!status)
         print_table(out, run, n);
     for (size_t i = 0; run && i < n; i++)
-        json_decref(run[i].settings);
+        free_run(&run[i]);
     free(run);
     return status;
 }

@@ -273,13 +273,22 @@ int smg_timeline_append(struct smg_timeline *t, const char *part, struct smg_dia
     return bad ? smg_diag_set(diag, SMG_ERR_IO, "%s: %s", part, strerror(EIO)) : SMG_OK;
 }
 
+void smg_timeline_synthetic(struct smg_timeline *t, const struct smg_world *w)
+{
+    snprintf(t->synthetic, sizeof t->synthetic, "%s%s%s", w->synthetic_importance ? "importance " : "",
+             w->synthetic_selection ? "selection " : "", w->synthetic_workload ? "workload " : "");
+    if (t->synthetic[0])
+        t->synthetic[strlen(t->synthetic) - 1] = '\0'; /* the blank behind the last */
+}
+
 int smg_timeline_close(struct smg_timeline *t, struct smg_diag *diag)
 {
     int status;
 
     smg_timeline_end_requests(t);
     if (!t->part)
-        fputs("\n]}\n", t->f);
+        fprintf(t->f, "\n]%s%s%s}\n", t->synthetic[0] ? ",\"otherData\":{\"synthetic\":\"" : "", t->synthetic,
+                t->synthetic[0] ? "\"}" : "");
     status = smg_output_close(t->f, t->path, t->status, diag);
     free(t->track);
     free(t->request);

@@ -6,6 +6,7 @@
 #define SMG_EXPERIMENTS_TIMELINE_H
 
 #include "core/observer.h"
+#include "core/world.h"
 #include "experiments/log.h"
 
 /* The process id of the requests; instances have their own numbers, which are smaller. */
@@ -22,6 +23,8 @@ void smg_timeline_operation(struct smg_timeline *t, const struct smg_op *op, dou
 void smg_timeline_step(struct smg_timeline *t, uint16_t instance, const struct smg_event *e, const struct smg_actions *actions);
 /* Adds what a closed part holds. */
 int smg_timeline_append(struct smg_timeline *t, const char *part, struct smg_diag *diag);
+/* Which inputs of the run were synthetic: "otherData" of the file says so. */
+void smg_timeline_synthetic(struct smg_timeline *t, const struct smg_world *w);
 /* Ends the file and frees t; SMG_ERR_IO when it could not be written whole, SMG_ERR_NOMEM when something is missing in it. */
 int smg_timeline_close(struct smg_timeline *t, struct smg_diag *diag);
 

@@ -26,6 +26,7 @@ struct smg_timeline_request {
 struct smg_timeline {
     FILE *f;
     char path[SMG_PATH_MAX];
+    char synthetic[64];
     int any, part, status;
     int64_t last_ns;                  /* where the latest slice ends */
     struct smg_timeline_track *track; /* sorted by key */

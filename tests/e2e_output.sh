@@ -34,7 +34,7 @@ if [ -n "$full" ] && ! echo 2>/dev/null >"$full"; then
     unsaid "plan --json" plan "$small" --json
     unsaid sim sim "$small" --engine native
     unsaid replay replay "$work/run"
-    unsaid summarize summarize "$work/run" "$work/run"
+    unsaid summarize summarize "$work/run"
     unsaid list list keys
     unsaid --help --help
     unsaid --version --version
@@ -155,6 +155,19 @@ must "over an earlier recording" 0 profile "$small" --record "$work/record.kvsr"
 must "a heat map" 0 profile --heatmap "$profile" -o "$work/map"
 must "over an earlier heat map" 0 profile --heatmap "$profile" -o "$work/map"
 ok "an earlier output of the same kind and an empty file are written over"
+
+# ---- What was synthetic is said ----
+must "a profile to check" 0 profile --set model=llama-3.1-8b --set blocks_per_layer=50 --requests 1 --steps 2 -q -o "$work/check.kvit"
+smg profile --check "$work/check.kvit" # of two steps, so that facts may fail
+grep -qx "synthetic: importance" "$work/stdout" || fail "profile --check says nothing of synthetic" "$work/stdout"
+must "a run with a timeline" 0 sim "$small" --engine native --timeline -q -o "$work/labelled"
+tail -n 1 "$work/labelled/timeline.json" | grep -qF '"otherData":{"synthetic":"importance selection workload"}' || fail "timeline.json" "$work/labelled/timeline.json"
+for file in run.json summary.json; do
+    [ "$(json_value "$work/labelled/$file" selection)" = true ] || fail "$file says nothing of synthetic" "$work/labelled/$file"
+done
+must "summarize" 0 summarize "$work/labelled"
+grep -qx "synthetic: importance selection workload" "$work/stdout" || fail "summarize says nothing of synthetic" "$work/stdout"
+ok "synthetic inputs are named by profile --check, summarize, summary.json, timeline.json"
 
 # ---- Places that another run is writing to ----
 if command -v flock >/dev/null; then

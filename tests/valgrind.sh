@@ -77,7 +77,7 @@ run_program() {
     check "sim" 0 "$work" "$SMARTGEN" sim small.yaml -o out
     wait
     check "replay" 0 "$work" "$SMARTGEN" replay out
-    check "summarize" 0 "$work" "$SMARTGEN" summarize out out
+    check "summarize" 0 "$work" "$SMARTGEN" summarize out
     check "profile --inspect" 0 "$work" "$SMARTGEN" profile --inspect p.kvit
     check "sim of a profile" 0 "$work" "$SMARTGEN" sim small.yaml -o out-profile --set proactive.importance=./p.kvit \
         --set proactive.ranking=profile --set on_demand.reuse=true
