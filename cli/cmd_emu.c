@@ -244,7 +244,7 @@ static int emulate(const struct smg_args *a, struct smg_world *w, const struct s
     config.arg = &rec;
     config.losses = &rec.losses;
     status = smg_emu_run(w, &config, &records, &stats, &diag);
-    *status_out = status;
+    *status_out = !status && rec.losses.text[0] ? SMG_ERR_LOST : status;
     smg_progress_end(&rec.progress);
     rec.folder.logging = 0; /* each process has closed its own */
     if (logs && status != SMG_ERR_INTERRUPTED) {

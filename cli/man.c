@@ -178,6 +178,7 @@ static void environment(void)
 {
     section("ENVIRONMENT");
     tagged("SMARTGEN_DATA", "Folder of models, GPUs, NICs, hosts and workloads, in place of the installed one.");
+    tagged("SMARTGEN_TOKEN", "Secret that the processes of a run over several hosts share (emu --role), where --token-file names none.");
     tagged("SMARTGEN_EXPERIMENTS", "Folder of the sweep files that smartgen figures reads, in place of the installed one.");
     tagged("SMARTGEN_PLOTS", "Folder of the gnuplot scripts and of the report's template, in place of the installed one.");
 }

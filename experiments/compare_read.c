@@ -75,12 +75,13 @@ static int read_run_json(const char *dir, struct compare_run *run, struct smg_di
     struct smg_scenario s;
     struct smg_diag found = {""};
     char path[SMG_PATH_MAX];
-    json_t *root = NULL;
+    json_t *root = NULL, *synthetic = NULL;
     int status = smg_path_join(dir, "run.json", path);
 
     if (status)
         return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
-    status = smg_run_settings(dir, &run->settings, &run->n, &run->seed, diag);
+    status = smg_run_settings(dir, &run->settings, &run->n, &run->seed, &synthetic, diag);
+    json_decref(synthetic); /* the reports of the runs say so */
     if (!status)
         status = smg_file_json(path, &root, diag);
     if (status)

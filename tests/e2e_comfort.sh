@@ -177,7 +177,7 @@ for command in $commands; do
 done
 offers "smartgen sim --engine nat" native
 offers "smartgen sim --engine=nat" native
-offers "smartgen emu --role " all
+offers "smartgen emu --role " all auto decode prefill router
 offers "smartgen sim --set scheme=sm" smartgen
 offers "smartgen sim --set=scheme=sm" smartgen
 offers "smartgen sim -s speculative.st" speculative.start=

@@ -54,8 +54,8 @@ refuses "unknown action" "did you mean 'quality'?" qualty
 refuses "no action" "missing operand"
 refuses "unknown backend" "did you mean 'cpu'?" quality --backend cp
 refuses "heads that cannot be shared" "a multiple of --kv-heads, found '8'" quality --kv-heads 3
-refuses "odd head_dim" "--head-dim: expected an even number, found '33'" quality --head-dim 33
-refuses "too wide" "--head-dim: expected a whole number in [2, 256], found '258'" quality --head-dim 258
+refuses "odd head_dim" "--head-dim: expected an even number in [6, 256], found '33'" quality --head-dim 33
+refuses "too wide" "--head-dim: expected a whole number in [6, 256], found '258'" quality --head-dim 258
 refuses "no tokens" "--tokens: expected a whole number in [1, 1048576], found '0'" quality --tokens 0
 refuses "no number" "--seed: expected a whole number in [0, 9007199254740992], found '-1'" quality --seed=-1
 refuses "half a number" "found '2.5'" quality --heads 2.5

@@ -117,9 +117,9 @@ grep -q "1 of 3 requests failed: lost instance 2" "$work/dies.err" || fail "dies
 ok "an instance that dies costs its request: $(sed -n 's/^smartgen: //p' "$work/dies.err" | tail -n 1)"
 
 # The router dies: nobody stays behind.
-router gone
+router gone --timeout 60
 for n in 1 2 3; do
-    instance $n prefill --set workload.output_tokens=500
+    instance $n prefill --timeout 5
 done
 kill -9 $pid
 wait $pid 2>/dev/null || true

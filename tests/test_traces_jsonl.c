@@ -143,8 +143,8 @@ static void test_refusals(void **state)
     refused(FILE_NAME, SMG_TRACE_LLMSERVINGSIM, "{\"arrival_time_ns\": 9, \"sub_requests\": {}}\n",
             ":1: field 'sub_requests': expected an array of at least one call, found '{}'");
     refused(FILE_NAME, SMG_TRACE_LLMSERVINGSIM, "arrival_time,input_toks,output_toks\n1,1,1\n",
-            ":1: field 'arrival_time_ns': expected a column of that name, found 'arrival_time,input_toks,output_toks'; these are "
-            "lengths without arrivals: name the file in workload.lengths, with workload.kind batch or poisson");
+            ":1: field 'arrival_time_ns': expected a column of that name, found 'arrival_time,input_toks,output_toks'; "
+            "rename column 'arrival_time' if it is that");
 }
 
 int main(void)
