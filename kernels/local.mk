@@ -154,7 +154,7 @@ SMG_SELFTEST_CUDA = kernels/runner/selftest/selftest.cu kernels/runner/selftest/
 SMG_SELFTEST_C = kernels/runner/selftest/selftest.c kernels/runner/selftest/api.c
 EXTRA_DIST += $(SMG_CUDA_SOURCES) $(SMG_CUDA_INCLUDES) $(SMG_RUNNER_SOURCES) $(SMG_RUNNER_INCLUDES) $(SMG_SELFTEST_CUDA) \
 	$(SMG_SELFTEST_C) kernels/runner/selftest/selftest.h kernels/runner/sanitize.sh kernels/runner/sanitize.mk \
-	kernels/runner/mutants.txt kernels/runner/mutants.digest kernels/runner/harness/cmocka.h kernels/bench_nth_element.cpp \
+	kernels/runner/mutants.txt kernels/runner/mutants.digest kernels/checked.digest kernels/runner/harness/cmocka.h kernels/bench_nth_element.cpp \
 	kernels/runner/selftest/spill.cu kernels/resources.txt
 
 SUFFIXES = .cu .cpu.$(OBJEXT) .lo
@@ -237,11 +237,16 @@ check-cuda-plain check-cuda-ucontext check-cuda-asan check-cuda-tsan check-cuda-
 cuda-mutants:
 	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/cuda_mutants.sh --write
 
+# Runs the project's kernels in every kind of sanitize.sh but gpu; to be done, and its digest committed, when a file of kernels/ has
+# changed.
+cuda-checked:
+	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/cuda_runner.sh --write
+
 # Writes kernels/resources.txt: registers and memory of each kernel on each architecture.
 cuda-resources:
 	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/nvcc_gates.sh --write
 
-.PHONY: cuda-mutants cuda-resources
+.PHONY: cuda-mutants cuda-checked cuda-resources
 
 clean-local: clean-cuda
 clean-cuda:

@@ -1,6 +1,9 @@
 #!/bin/bash
 # The CPU runner of the CUDA sources: its own kernels pass in every kind and order, and all their lines run; then the project's
-# kernels.
+# kernels. Those are many: plain in two orders always; every other kind takes minutes, so it is done when a file of kernels/ or a
+# test of it differs from what that kind last passed with (kernels/checked.digest; a kind without a line there is on demand).
+# cuda_runner.sh --write: every kind in all its orders (SMG_CUDA_KINDS: only these), and keeps the digest of those that pass (make
+# cuda-checked).
 set -uo pipefail
 
 if [ "${SMG_CUDA_RUNNER:-no}" = no ]; then
@@ -12,37 +15,59 @@ if [ -n "${SMG_SAN_CFLAGS:-}" ] && [ "${1:-}" != --write ]; then
     exit 0
 fi
 folder=$top_builddir/cuda-check
-passed=0 failed=0 skipped=0
+digest_file=$top_srcdir/kernels/checked.digest
+passed=0 failed=0 skipped=0 unchanged=0
 
-# every_kind NAME SOURCE...
-every_kind() {
-    local name=$1 kind rc
-    shift
-    echo "== $name"
-    for kind in plain ucontext asan tsan msan cov; do
-        # Kernels are many: three kinds of them here. make check-cuda-tsan and check-cuda-msan take minutes, so they run on demand.
-        unset SMG_CUDA_RUNS
-        if [ "$name" = kernels ]; then
-            case $kind in
-            plain) export SMG_CUDA_RUNS="fwd rev rand:1" ;;
-            asan) export SMG_CUDA_RUNS=rand:1 ;;
-            cov) ;;
-            *) continue ;;
-            esac
-        fi
-        rc=0
-        "$BASH" "$top_srcdir/kernels/runner/sanitize.sh" "$kind" "$folder/$name" "$@" || rc=$?
-        case $rc in
-        0) passed=$((passed + 1)) ;;
-        77) skipped=$((skipped + 1)) ;;
-        *) failed=$((failed + 1)) ;;
-        esac
-    done
+# one NAME KIND SOURCE...
+one() {
+    local name=$1 kind=$2 rc=0
+    shift 2
+    "$BASH" "$top_srcdir/kernels/runner/sanitize.sh" "$kind" "$folder/$name" "$@" || rc=$?
+    case $rc in
+    0) passed=$((passed + 1)) ;;
+    77) skipped=$((skipped + 1)) ;;
+    *) failed=$((failed + 1)) ;;
+    esac
+    return "$rc"
 }
 
+echo "== selftest"
+for kind in plain ucontext asan tsan msan cov; do
+    # shellcheck disable=SC2086
+    one selftest $kind $SMG_SELFTEST
+done
+
+echo "== kernels"
 # shellcheck disable=SC2086
-every_kind selftest $SMG_SELFTEST
-# shellcheck disable=SC2086
-[ -z "$SMG_CUDA_TESTS" ] || every_kind kernels $SMG_CUDA_SOURCES $SMG_CUDA_TESTS
-echo "$passed kinds passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+digest=$(cd "$top_srcdir" && {
+    printf '%s\n' $SMG_CUDA_SOURCES $SMG_CUDA_TESTS | grep -E '^(kernels|tests)/'
+    find kernels tests -type f \( -path 'kernels/*.h' -o -path 'kernels/*.cuh' -o -path 'kernels/runner/*.cpp' \
+        -o -path 'kernels/runner/sanitize.*' -o -path 'tests/*_fixture.h' -o -path 'tests/kernel_grid.h' \) -print
+} | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d' ' -f1)
+kept=
+for kind in ${SMG_CUDA_KINDS:-plain asan tsan msan cov}; do
+    unset SMG_CUDA_RUNS
+    if [ "${1:-}" != --write ]; then
+        if [ $kind = plain ]; then
+            export SMG_CUDA_RUNS="fwd rand:1"
+        elif ! grep -q "^$kind " "$digest_file" 2>/dev/null; then
+            echo "$kind: on demand (make check-cuda-$kind)"
+            continue
+        elif grep -qx "$kind $digest" "$digest_file" 2>/dev/null; then
+            echo "$kind: kernels/ is unchanged since all tests passed"
+            unchanged=$((unchanged + 1))
+            continue
+        fi
+    fi
+    # shellcheck disable=SC2086
+    one kernels $kind $SMG_CUDA_SOURCES $SMG_CUDA_TESTS && kept="$kept$kind $digest
+"
+done
+echo "$passed kinds passed, $failed failed, $skipped skipped, $unchanged unchanged"
+[ "$failed" -eq 0 ] || exit 1
+[ "${1:-}" = --write ] || exit 0
+for kind in plain asan tsan msan cov; do # of kinds that were not asked for, what is there stays
+    case " ${SMG_CUDA_KINDS:-$kind} " in *" $kind "*) ;; *) kept="$kept$(grep "^$kind " "$digest_file" 2>/dev/null)
+" ;; esac
+done
+printf '%s' "$kept" | sed '/^$/d' >"$digest_file"
