@@ -17,7 +17,7 @@
 #include "traces/scenario.h"
 #include "traces/world.h"
 
-enum { FIXTURE_WORDS = 48, FIXTURE_WORD = 96 };
+enum { FIXTURE_WORDS = 48, FIXTURE_WORD = 512 };
 
 /* Growing list of key=value words. */
 struct words {
@@ -33,7 +33,7 @@ static inline void words_add(struct words *w, const char *format, ...)
 
     assert_true(w->n < FIXTURE_WORDS);
     va_start(args, format);
-    vsnprintf(w->text[w->n], FIXTURE_WORD, format, args);
+    assert_in_range(vsnprintf(w->text[w->n], FIXTURE_WORD, format, args), 0, FIXTURE_WORD - 1);
     va_end(args);
     w->set[w->n] = w->text[w->n];
     w->n++;

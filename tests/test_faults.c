@@ -35,7 +35,7 @@ static void random_words(struct smg_rng *r, struct words *w)
     static const char *const schemes[] = {"smartgen", "smartgen", "partial", "full", "hack", "proactive-only", "streamingllm"};
 
     memset(w, 0, sizeof *w);
-    words_add(w, "model=%.60s/../experiments/emu-small/config.json", SMG_TESTDIR);
+    words_add(w, "model=%s/../experiments/emu-small/config.json", SMG_TESTDIR);
     words_add(w, "seed=%u", pick(r, 1, 1000));
     words_add(w, "scheme=%s", schemes[pick(r, 0, 6)]);
     words_add(w, "prefill.nodes=%u", pick(r, 1, 3));
