@@ -74,10 +74,11 @@ says() {
     done
 }
 
-# Beside warnings.
+# One line, of an error beside warnings or of a warning alone.
 one_line() {
     local n
     n=$(grep -vc '^smartgen: warning: ' "$work/stderr") || true
+    [ "$n" -eq 1 ] || n=$(wc -l <"$work/stderr")
     [ "$n" -eq 1 ] || fail "$1: $n lines on standard error, expected 1" "$work/stderr"
 }
 
