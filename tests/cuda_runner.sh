@@ -1,6 +1,6 @@
 #!/bin/bash
 # The CPU runner of the CUDA sources: its own kernels pass in every kind and order, and all their lines run; then the project's
-# kernels. Those are many: plain in two orders always; every other kind takes minutes, so it is done when a file of kernels/ or a
+# kernels. Those are many: plain in three orders always; every other kind takes minutes, so it is done when a file of kernels/ or a
 # test of it differs from what that kind last passed with (kernels/checked.digest; without a line there
 # asan and cov run, tsan and msan are on demand).
 # cuda_runner.sh --write: every kind in all its orders (SMG_CUDA_KINDS: only these), and keeps the digest of those that pass (make
@@ -50,7 +50,7 @@ for kind in ${SMG_CUDA_KINDS:-plain asan tsan msan cov}; do
     unset SMG_CUDA_RUNS
     if [ "${1:-}" != --write ]; then
         if [ $kind = plain ]; then
-            export SMG_CUDA_RUNS="fwd rand:1"
+            export SMG_CUDA_RUNS="fwd rev rand:1"
         elif [[ $kind = [tm]san ]] && ! grep -q "^$kind " "$digest_file" 2>/dev/null; then
             echo "$kind: on demand (make check-cuda-$kind)"
             continue

@@ -2,24 +2,15 @@
 # smartgen emu bench: every point of the lists is measured, as a table and as JSON; wrong lists and options that do not apply are refused.
 . "$top_srcdir/tests/e2e/lib.sh"
 
-refused() {
-    local what=$1 text=$2
-    shift 2
-    must "$what" 2 emu "$@"
-    one_line "$what"
-    says "$what" "$text"
-    ok "$what is refused: $(cat "$work/stderr")"
-}
-
-refused "a list with a gap" "--block: expected" bench --block 4K,,8K
-refused "a size of nothing" "--block: expected" bench --block 4
-refused "a list of words" "--batch: expected" bench --batch many
-refused "a fourth queue pair" "--queues: expected" bench --queues 4
-refused "a scenario's key" "--set" bench --set scheme=full
-refused "a bench option without bench" "smartgen emu bench" "$top_srcdir/tests/e2e/small.yaml" --depth 4
+refused "a list with a gap" "--block: expected" emu bench --block 4K,,8K
+refused "a size of nothing" "--block: expected" emu bench --block 4
+refused "a list of words" "--batch: expected" emu bench --batch many
+refused "a fourth queue pair" "--queues: expected" emu bench --queues 4
+refused "a scenario's key" "--set" emu bench --set scheme=full
+refused "a bench option without bench" "smartgen emu bench" emu "$top_srcdir/tests/e2e/small.yaml" --depth 4
 if has verbs; then
     if ! has rdma; then
-        refused "verbs without a device" "no RDMA device here" bench --fabric verbs
+        refused "verbs without a device" "no RDMA device here" emu bench --fabric verbs
     fi
 else
     skip_part "this program is built without libibverbs"
@@ -31,7 +22,7 @@ if ! has_emu; then
     exit 0
 fi
 
-refused "three devices" "expected NAME, or NAME,NAME" bench --device a,b,c
+refused "three devices" "expected NAME, or NAME,NAME" emu bench --device a,b,c
 short="--block 4K,100000 --batch 1,4 --queues 1,3 --entries 1,50 --samples 20 --seconds 0.02"
 must "a table" 0 emu bench $short
 # 8 points of WRITEs, 2 with masks, 2 of round trips.

@@ -37,15 +37,6 @@ says "an altered folder" "above --tolerance 0.5"
 ok "an altered folder is found: $(cat "$work/stderr")"
 must "an altered folder without a tolerance" 0 compare "$work/a" "$work/altered" --quiet
 
-refused() {
-    local what=$1 text=$2
-    shift 2
-    must "$what" 2 "$@"
-    one_line "$what"
-    says "$what" "$text"
-    [ ! -s "$work/stdout" ] || fail "$what: prints" "$work/stdout"
-    ok "$what is refused: $(cat "$work/stderr")"
-}
 must "sim with another seed" 0 sim "$small" --engine native --set seed=6 --quiet -o "$work/seed"
 refused "another seed" "cannot be compared: seed: 5 and 6" compare "$work/a" "$work/seed"
 must "sim of another scheme" 0 sim "$small" --engine native --set scheme=full --quiet -o "$work/full"

@@ -8,25 +8,6 @@ has_emu || skip_all "this program is built without libfabric, or its tcp provide
 small=$top_srcdir/tests/e2e/small.yaml
 mixed="workload.kind=trace workload.format=csv workload.file=$top_srcdir/tests/e2e/lengths.csv workload.batch_barrier=true"
 
-# Processes that carry this script's folder on their command line: those of runs that it started.
-running() {
-    local at line
-    for at in /proc/[0-9]*/cmdline; do
-        line=$(tr '\0' ' ' 2>/dev/null <"$at") || continue
-        case $line in *"$work/"*) echo "$line" ;; esac
-    done
-}
-
-# The last processes may still be going away when the program has ended.
-nothing_runs() {
-    local i
-    for i in 1 2 3 4 5 6 7 8 9 10; do
-        [ -n "$(running)" ] || return 0
-        sleep 0.1
-    done
-    fail "$1: still running: $(running)"
-}
-
 # emu NAME KEY=VALUE...: a run that must be sound and replay; its digest is in $digest.
 emu() {
     local name=$1 arguments=() set
@@ -123,7 +104,8 @@ done
 # ---- Planted bugs ----
 for mutant in flip-byte early-mask; do
     for scheme in full smartgen; do
-        must "$mutant, $scheme" 1 emu "$small" --set scheme=$scheme --set emu.mutant=$mutant --set proactive.kr_blocks=100 -o "$work/mutant"
+        pushed=$([ "$scheme" = full ] || echo --set proactive.kr_blocks=100)
+        must "$mutant, $scheme" 1 emu "$small" --set scheme=$scheme --set emu.mutant=$mutant $pushed -o "$work/mutant"
         one_line "$mutant, $scheme"
         grep -qE "request 0\b.*layer [0-9]+\b.*token [0-9]+\b" "$work/stderr" ||
             fail "$mutant, $scheme: the message does not name request, layer and token" "$work/stderr"

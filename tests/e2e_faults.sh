@@ -7,27 +7,14 @@ has_emu || skip_all "this program is built without libfabric, or its tcp provide
 
 small=$top_srcdir/tests/e2e/small.yaml
 # Most of each prompt is fetched on demand, so that decode instances need their prefill instances until the end.
-base="proactive.kr_blocks=100 speculative.enabled=false workload.prompt_tokens=300"
+plain="speculative.enabled=false workload.prompt_tokens=300"
+base="$plain proactive.kr_blocks=100"
 pair="$base decode.gpus_per_node=2 workload.requests=4 workload.output_tokens=6"
 # Seconds without a sign of life: long enough for a busy machine, short enough to wait for.
 patience=3
 
-# Processes that carry this script's folder on their command line: those of runs that it started.
-running() {
-    local at line
-    for at in /proc/[0-9]*/cmdline; do
-        line=$(tr '\0' ' ' 2>/dev/null <"$at") || continue
-        case $line in *"$work/"*) echo "$line" ;; esac
-    done
-}
-
 nothing_is_left() {
-    local i
-    for i in 1 2 3 4 5 6 7 8 9 10; do
-        [ -n "$(running)" ] || break
-        sleep 0.1
-    done
-    [ -z "$(running)" ] || fail "$1: still running: $(running)"
+    nothing_runs "$1"
     [ -z "$(find "$work" -name '*.tmp-*' -o -name '*.part' -o -name 'events.[0-9]*' -o -name 'actions.[0-9]*')" ] ||
         fail "$1: left behind: $(find "$work" -name '*.tmp-*' -o -name '*.part' -o -name '*.[0-9]*.bin')"
 }
@@ -97,7 +84,7 @@ emu sound-kernels 0 $base emu.compute=kernels
 fault during-decode-kernels sound-kernels 0 "lost instance 1" $base emu.compute=kernels emu.fault=1:kill:reply:2
 
 # What was handed off in mode full needs nothing more of its prefill instance; what waits for it finds no other.
-one="$base scheme=full prefill.nodes=1 workload.batch_barrier=false workload.output_tokens=40"
+one="$plain scheme=full prefill.nodes=1 workload.batch_barrier=false workload.output_tokens=40"
 emu sound-full 0 $one
 fault handed-off sound-full "1 2" "lost instance 1" $one emu.fault=1:kill:handoff:2
 [ "$(column "$work/handed-off" proactive_bytes | sed -n 's/^0 //p')" = "" ] || fail "handed-off: bytes that nobody can have counted"

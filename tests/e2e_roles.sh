@@ -132,27 +132,18 @@ others=()
 rm -rf "$work/gone.tmp-run"
 ok "without its router an instance ends: $(sed -n 's/^smartgen: //p' "$work/1.err" | tail -n 1)"
 
-refused() {
-    local what=$1 text=$2
-    shift 2
-    must "$what" 2 emu "$@"
-    one_line "$what"
-    says "$what" "$text"
-    ok "$what is refused: $(cat "$work/stderr")"
-}
-
 at="--router 127.0.0.1:1"
-refused "an unknown role" "expected all, router, prefill, decode or auto" "$small" --role decoder $at
-refused "a role without a router" "needs --router" "$small" --role decode
-refused "a router without a role" "are for --role" "$small" $at
-refused "a prefill instance that is not named" "instances are 1 to 3" "$small" --role prefill $at
-refused "a prefill instance that is a decode instance" "instances are 1 to 3; found 4" "$small" --role prefill --instance 4 $at
-refused "auto without a rank" "mpirun or srun" "$small" --role auto $at
-OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 refused "another number of ranks" "start 5 processes" "$small" --role auto $at
-refused "links that are shaped" "set emu.link: free" "$small" --role decode $at --set emu.link=shaped
-refused "a folder of an instance" "the router writes the record folder" "$small" --role decode $at -o "$work/x"
-refused "an address without a port" "expected HOST:PORT" "$small" --role decode --router localhost
-SMARTGEN_TOKEN= refused "an empty token" "expected a token of 1 to 64 bytes" "$small" --role decode $at
-refused "a token file that is not there" "No such file" "$small" --role decode $at --token-file "$work/none"
-(unset SMARTGEN_TOKEN && refused "no token" "set SMARTGEN_TOKEN" "$small" --role decode $at) || exit 1
+refused "an unknown role" "expected all, router, prefill, decode or auto" emu "$small" --role decoder $at
+refused "a role without a router" "needs --router" emu "$small" --role decode
+refused "a router without a role" "are for --role" emu "$small" $at
+refused "a prefill instance that is not named" "instances are 1 to 3" emu "$small" --role prefill $at
+refused "a prefill instance that is a decode instance" "instances are 1 to 3; found 4" emu "$small" --role prefill --instance 4 $at
+refused "auto without a rank" "mpirun or srun" emu "$small" --role auto $at
+OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 refused "another number of ranks" "start 5 processes" emu "$small" --role auto $at
+refused "links that are shaped" "set emu.link: free" emu "$small" --role decode $at --set emu.link=shaped
+refused "a folder of an instance" "the router writes the record folder" emu "$small" --role decode $at -o "$work/x"
+refused "an address without a port" "expected HOST:PORT" emu "$small" --role decode --router localhost
+SMARTGEN_TOKEN= refused "an empty token" "expected a token of 1 to 64 bytes" emu "$small" --role decode $at
+refused "a token file that is not there" "No such file" emu "$small" --role decode $at --token-file "$work/none"
+(unset SMARTGEN_TOKEN && refused "no token" "set SMARTGEN_TOKEN" emu "$small" --role decode $at) || exit 1
 finish

@@ -1,5 +1,5 @@
-/* Joining a cluster: messages that are not exactly right are refused, the router takes each instance once and strangers never, and
- * nobody that is silent keeps the others waiting. */
+/* Joining a cluster: messages that are not exactly right are refused, the router takes each instance once and strangers never,
+ * and nobody that is silent keeps the others waiting. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,8 +83,8 @@ static void answers(void **state)
 
 static void tokens(void **state)
 {
-    struct smg_token a = token_of("abc"), b = token_of("abd"), c = token_of("ab"), none = {.n = 0}, long_a = token_of(
-        "0123456789012345678901234567890123456789012345678901234567890123"), long_b = long_a;
+    struct smg_token a = token_of("abc"), b = token_of("abd"), c = token_of("ab"), none = {.n = 0},
+                     long_a = token_of("0123456789012345678901234567890123456789012345678901234567890123"), long_b = long_a;
 
     (void)state;
     long_b.bytes[SMG_TOKEN_BYTES - 1]++;
@@ -125,7 +125,7 @@ static void *dial(void *arg)
     struct dialler *d = arg;
 
     d->fd = -1;
-    d->status = smg_join_dial(d->address, &d->hello, 10, &d->fd, &d->diag);
+    d->status = smg_join_dial(d->address, &d->hello, 10, NULL, &d->fd, &d->diag);
     return NULL;
 }
 
@@ -158,7 +158,7 @@ static void *gather(void *arg)
 {
     struct router *r = arg;
 
-    r->status = smg_join_gather(r->listening, 4, &r->token, 7, 120, r->fd, &r->diag);
+    r->status = smg_join_gather(r->listening, 4, &r->token, 7, 120, NULL, r->fd, &r->diag);
     return NULL;
 }
 
@@ -184,8 +184,8 @@ static void refused(uint16_t port, uint16_t instance, uint64_t geometry, const c
     assert_null(strstr(d.diag.text, "s3cret"));
 }
 
-/* Three instances among a silent stranger, one of garbage, one with a wrong token, and others that do not belong. What the ends say
- * to each other over fd[i] is theirs. */
+/* Three instances among a silent stranger, one of garbage, one with a wrong token, and others that do not belong. What the ends
+ * say to each other over fd[i] is theirs. */
 static void gathered(void **state)
 {
     uint16_t port;
@@ -235,10 +235,30 @@ static void missing(void **state)
     struct smg_diag diag = {""};
 
     (void)state;
-    assert_int_equal(smg_join_gather(router, 3, &token, 7, 0.1, fd, &diag), SMG_ERR_DEADLOCK);
+    assert_int_equal(smg_join_gather(router, 3, &token, 7, 0.1, NULL, fd, &diag), SMG_ERR_DEADLOCK);
     assert_non_null(strstr(diag.text, "0 of 2 instances"));
     assert_non_null(strstr(diag.text, "missing: 1 2"));
     close(stranger);
+    close(router);
+}
+
+static int at_once(void)
+{
+    return 1;
+}
+
+/* Who waits can be interrupted. */
+static void interrupted(void **state)
+{
+    uint16_t port;
+    int router = listening(&port), fd[3] = {-1, -1, -1}, one = -1;
+    struct smg_token token = token_of("s3cret");
+    struct smg_join_hello h = {.instance = 1};
+    struct smg_diag diag = {""};
+
+    (void)state;
+    assert_int_equal(smg_join_gather(router, 3, &token, 7, 600, at_once, fd, &diag), SMG_ERR_INTERRUPTED);
+    assert_int_equal(smg_join_dial("127.0.0.1:1", &h, 600, at_once, &one, &diag), SMG_ERR_INTERRUPTED);
     close(router);
 }
 
@@ -252,11 +272,11 @@ static void bad_addresses(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(smg_join_listen(bad[i], &fd, &diag), SMG_ERR_INVALID);
-        assert_int_equal(smg_join_dial(bad[i], &h, 0.1, &fd, &diag), SMG_ERR_INVALID);
+        assert_int_equal(smg_join_dial(bad[i], &h, 0.1, NULL, &fd, &diag), SMG_ERR_INVALID);
         assert_non_null(strstr(diag.text, "HOST:PORT"));
     }
-    assert_int_equal(smg_join_dial(":80", &h, 0.1, &fd, &diag), SMG_ERR_INVALID);
-    assert_int_equal(smg_join_dial("127.0.0.1:1", &h, 0.2, &fd, &diag), SMG_ERR_DEADLOCK);
+    assert_int_equal(smg_join_dial(":80", &h, 0.1, NULL, &fd, &diag), SMG_ERR_INVALID);
+    assert_int_equal(smg_join_dial("127.0.0.1:1", &h, 0.2, NULL, &fd, &diag), SMG_ERR_DEADLOCK);
     assert_non_null(strstr(diag.text, "no router answers"));
 }
 
@@ -265,7 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hello_round_trip), cmocka_unit_test(altered_hello), cmocka_unit_test(answers),
         cmocka_unit_test(tokens),           cmocka_unit_test(judged),        cmocka_unit_test(gathered),
-        cmocka_unit_test(missing),          cmocka_unit_test(bad_addresses),
+        cmocka_unit_test(missing),          cmocka_unit_test(interrupted),   cmocka_unit_test(bad_addresses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

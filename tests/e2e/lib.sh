@@ -74,11 +74,9 @@ says() {
     done
 }
 
-# One line, of an error beside warnings or of a warning alone.
 one_line() {
     local n
-    n=$(grep -vc '^smartgen: warning: ' "$work/stderr") || true
-    [ "$n" -eq 1 ] || n=$(wc -l <"$work/stderr")
+    n=$(wc -l <"$work/stderr")
     [ "$n" -eq 1 ] || fail "$1: $n lines on standard error, expected 1" "$work/stderr"
 }
 
@@ -112,6 +110,36 @@ holds() {
     laws=$(grep -c '"holds": true' "$2/summary.json") || true
     [ "$laws" -ge 5 ] || fail "$1: $laws conservation laws hold" "$2/summary.json"
     ! grep -q '"holds": false' "$2/summary.json" || fail "$1: a conservation law does not hold" "$2/summary.json"
+}
+
+# refused CHECK TEXT ARGUMENT...: one line with that text, exit status 2, nothing printed.
+refused() {
+    local what=$1 text=$2
+    shift 2
+    must "$what" 2 "$@"
+    one_line "$what"
+    says "$what" "$text"
+    [ ! -s "$work/stdout" ] || fail "$what: prints" "$work/stdout"
+    ok "$what is refused: $(cat "$work/stderr")"
+}
+
+# Processes that carry this script's folder on their command line: those of runs that it started.
+running() {
+    local at line
+    for at in /proc/[0-9]*/cmdline; do
+        line=$(tr '\0' ' ' 2>/dev/null <"$at") || continue
+        case $line in *"$work/"*) echo "$line" ;; esac
+    done
+}
+
+# nothing_runs CHECK. The last processes may still be going away when the program has ended.
+nothing_runs() {
+    local i
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        [ -n "$(running)" ] || return 0
+        sleep 0.1
+    done
+    fail "$1: still running: $(running)"
 }
 
 # Nothing but what the caller names may lie in $work/$1.
