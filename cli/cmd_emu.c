@@ -36,9 +36,9 @@ struct emu_run {
     struct smg_progress progress; /* of the router */
     const struct smg_args *args;
     const struct smg_world *world;
-    struct unwritten *unwritten;  /* shared by all processes, NULL: no folder */
+    struct unwritten *unwritten; /* shared by all processes, NULL: no folder */
     struct smg_emu_losses losses;
-    int logs;                     /* each process writes its own */
+    int logs; /* each process writes its own */
 };
 
 static int report(const struct emu_run *rec, int status, const struct smg_diag *diag)
@@ -180,7 +180,8 @@ static int take_timeline(struct emu_run *rec, int failed, uint32_t instances, st
 /* NULL: not wanted, or no memory; then a message lacks its reason. */
 static struct unwritten *share_unwritten(int wanted)
 {
-    void *at = wanted ? mmap(NULL, sizeof(struct unwritten), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+    void *at =
+        wanted ? mmap(NULL, sizeof(struct unwritten), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
     struct unwritten *u = at == MAP_FAILED ? NULL : at;
 
     if (u)
@@ -211,14 +212,28 @@ static void listens(void *arg, uint16_t port)
     const struct emu_run *rec = arg;
 
     if (!rec->args->quiet)
-        fprintf(stderr, "smartgen emu: the router waits for %u instances at port %u\n", smg_world_instances(rec->world) - 1, port);
+        fprintf(stderr, "smartgen emu: the router waits for %u instances at port %u\n", smg_world_instances(rec->world) - 1,
+                port);
 }
 
-/* *status_out: how the run itself ended. */
+/* All but arg and losses. */
+static struct smg_emu_config config_of(const struct smg_args *a, const struct smg_emu_cluster *cluster)
+{
+    return (struct smg_emu_config){.fabric = a->fabric ? a->fabric : "ofi",
+                                   .provider = a->device,
+                                   .selection = entry_source(),
+                                   .observe = observe,
+                                   .observed = observed,
+                                   .stall_timeout_s = a->timeout_s,
+                                   .cluster = cluster,
+                                   .stop = smg_interrupted,
+                                   .file = left};
+}
+
+/* *status_out: how the run itself ended; SMG_ERR_LOST also where it went on without an instance. */
 static int emulate(const struct smg_args *a, struct smg_world *w, const struct smg_emu_cluster *cluster, int *status_out)
 {
-    struct smg_emu_config config = {
-        a->fabric ? a->fabric : "ofi", a->device, entry_source(), NULL, NULL, NULL, a->timeout_s, NULL, cluster, smg_interrupted, left};
+    struct smg_emu_config config = config_of(a, cluster);
     const char *provider = a->device ? a->device : strcmp(config.fabric, "ofi") ? config.fabric : "tcp";
     struct smg_run run = {w, NULL, NULL, "emu", provider, a->n_operands ? a->operand[0] : NULL, NULL};
     struct smg_records records;
@@ -239,8 +254,6 @@ static int emulate(const struct smg_args *a, struct smg_world *w, const struct s
     logs = rec.logs = rec.folder.logging = rec.folder.active && smg_run_folder_wants_log(&w->scenario);
     rec.tracing = rec.folder.active && w->scenario.records.timeline;
     rec.unwritten = share_unwritten(rec.folder.active);
-    config.observe = observe;
-    config.observed = observed;
     config.arg = &rec;
     config.losses = &rec.losses;
     status = smg_emu_run(w, &config, &records, &stats, &diag);
@@ -272,8 +285,7 @@ static int emulate(const struct smg_args *a, struct smg_world *w, const struct s
 /* An instance of a run over several hosts. Its logs go to the router, so they lie in a folder that ends with it. */
 static int be_instance(const struct smg_args *a, struct smg_world *w, const struct smg_emu_cluster *cluster, int *status_out)
 {
-    struct smg_emu_config config = {a->fabric ? a->fabric : "ofi", a->device, entry_source(), observe, observed, NULL, a->timeout_s, NULL,
-                                    cluster, smg_interrupted, left};
+    struct smg_emu_config config = config_of(a, cluster);
     const char *base = getenv("TMPDIR");
     char folder[SMG_PATH_MAX];
     struct smg_diag diag = {""};
@@ -343,7 +355,8 @@ static void print_many(const char *before, double bytes, const char *after)
     char text[32];
 
     smg_plan_bytes(bytes, text, sizeof text);
-    fprintf(stderr, "smartgen: %sat least %s %s; %s/emu-small.yaml is a small scenario, made for this\n", before, text, after, smg_sweeps_dir());
+    fprintf(stderr, "smartgen: %sat least %s %s; %s/emu-small.yaml is a small scenario, made for this\n", before, text, after,
+            smg_sweeps_dir());
 }
 
 int smg_cmd_emu(const struct smg_args *a)
@@ -359,7 +372,8 @@ int smg_cmd_emu(const struct smg_args *a)
         return smg_emu_bench(a);
     if (a->n_operands && !strcmp(a->operand[0], "measure"))
         return smg_emu_measure_files(a);
-    if (a->json || a->block || a->batch || a->queues || a->entries || a->entry_bytes || a->depth || a->samples || a->seconds > 0) {
+    if (a->json || a->block || a->batch || a->queues || a->entries || a->entry_bytes || a->depth || a->samples ||
+        a->seconds > 0) {
         fprintf(stderr, "smartgen emu: --json and the options of the bench are for smartgen emu bench and measure\n");
         return SMG_EXIT_USAGE;
     }

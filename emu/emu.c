@@ -202,7 +202,7 @@ static int gather(const struct smg_emu_config *config, uint32_t instances, struc
     if (!status && c->listens)
         c->listens(config->arg, smg_join_port(listening));
     if (!status)
-        status = smg_join_gather(listening, instances, &c->token, c->geometry, config->stall_timeout_s, fd, diag);
+        status = smg_join_gather(listening, instances, &c->token, c->geometry, config->stall_timeout_s, config->stop, fd, diag);
     if (!status)
         status = smg_harness_of_router(instances, fd, h);
     for (uint32_t i = 1; i < instances && status && fd; i++)
@@ -237,7 +237,7 @@ int smg_emu_join(const struct smg_world *w, const struct smg_emu_config *config,
     int fd = -1, sent = SMG_OK, status = prepare(&arg, diag);
 
     if (!status)
-        status = smg_join_dial(c->router, &hello, config->stall_timeout_s, &fd, diag);
+        status = smg_join_dial(c->router, &hello, config->stall_timeout_s, config->stop, &fd, diag);
     if (!status)
         status = smg_harness_of_instance(smg_world_instances(w), c->self, fd, &h);
     if (status) {

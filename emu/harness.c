@@ -35,6 +35,27 @@ double smg_harness_now(const struct smg_harness *h)
 
 /* ---- Forking ---- */
 
+int smg_harness_make(uint32_t instances, uint16_t self, struct smg_harness *out)
+{
+    struct smg_harness h = {.instances = instances, .self = self};
+
+    h.pid = calloc(instances, sizeof *h.pid);
+    h.fd = malloc(instances * sizeof *h.fd);
+    h.lost = calloc(instances, 1);
+    h.beats = calloc(instances, sizeof *h.beats);
+    if (!h.pid || !h.fd || !h.lost || !h.beats) {
+        free(h.pid);
+        free(h.fd);
+        free(h.lost);
+        free(h.beats);
+        return SMG_ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < instances; i++)
+        h.fd[i] = -1;
+    *out = h;
+    return SMG_OK;
+}
+
 static void become_child(struct smg_harness *h, uint16_t self, int fd)
 {
     for (uint32_t i = 1; i < h->instances; i++)
@@ -76,26 +97,18 @@ static int fork_one(struct smg_harness *h, uint16_t i, int (*child)(void *, stru
 int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness *), void *arg, struct smg_harness *out,
                      struct smg_diag *diag)
 {
-    struct smg_harness h = {.instances = instances};
+    struct smg_harness h;
     size_t bytes = sizeof(struct smg_pulse) + instances * sizeof(_Atomic uint32_t);
     void *pulse = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int status = SMG_OK;
+    int status = pulse == MAP_FAILED ? SMG_ERR_NOMEM : smg_harness_make(instances, 0, &h);
 
-    h.pid = calloc(instances, sizeof *h.pid);
-    h.fd = malloc(instances * sizeof *h.fd);
-    h.lost = calloc(instances, 1);
-    if (!h.pid || !h.fd || !h.lost || pulse == MAP_FAILED) {
+    if (status) {
         if (pulse != MAP_FAILED)
             munmap(pulse, bytes);
-        free(h.pid);
-        free(h.fd);
-        free(h.lost);
-        return SMG_ERR_NOMEM;
+        return status;
     }
     h.pulse = pulse;
     h.pulse->bytes = bytes;
-    for (uint32_t i = 0; i < instances; i++)
-        h.fd[i] = -1;
     for (uint32_t i = 1; i < instances && !status; i++)
         status = fork_one(&h, (uint16_t)i, child, arg);
     if (status) {

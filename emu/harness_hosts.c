@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,30 +14,9 @@
 static const double beat_every_s = 0.02;
 #define NO_FILE UINT64_MAX
 
-static int make(uint32_t instances, uint16_t self, struct smg_harness *out)
-{
-    struct smg_harness h = {.instances = instances, .self = self};
-
-    h.pid = calloc(instances, sizeof *h.pid);
-    h.fd = malloc(instances * sizeof *h.fd);
-    h.lost = calloc(instances, 1);
-    h.beats = calloc(instances, sizeof *h.beats);
-    if (!h.pid || !h.fd || !h.lost || !h.beats) {
-        free(h.pid);
-        free(h.fd);
-        free(h.lost);
-        free(h.beats);
-        return SMG_ERR_NOMEM;
-    }
-    for (uint32_t i = 0; i < instances; i++)
-        h.fd[i] = -1;
-    *out = h;
-    return SMG_OK;
-}
-
 int smg_harness_of_router(uint32_t instances, const int *fd, struct smg_harness *out)
 {
-    int status = make(instances, 0, out);
+    int status = smg_harness_make(instances, 0, out);
 
     for (uint32_t i = 1; i < instances && !status; i++)
         out->fd[i] = fd[i];
@@ -47,7 +25,7 @@ int smg_harness_of_router(uint32_t instances, const int *fd, struct smg_harness 
 
 int smg_harness_of_instance(uint32_t instances, uint16_t self, int fd, struct smg_harness *out)
 {
-    int status = make(instances, self, out);
+    int status = smg_harness_make(instances, self, out);
 
     if (!status)
         out->fd[0] = fd;
@@ -72,7 +50,8 @@ void smg_harness_take_beats(struct smg_harness *h, uint16_t instance)
 {
     uint32_t kind = 0;
 
-    while (recv(h->fd[instance], &kind, sizeof kind, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof kind && kind == SMG_HARNESS_BEAT) {
+    while (recv(h->fd[instance], &kind, sizeof kind, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof kind &&
+           kind == SMG_HARNESS_BEAT) {
         if (recv(h->fd[instance], &kind, sizeof kind, MSG_DONTWAIT) != (ssize_t)sizeof kind)
             return;
         h->beats[instance]++;

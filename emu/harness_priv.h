@@ -7,6 +7,8 @@
 /* Kind of the message that is a sign of life, in the numbering of harness.c. */
 enum { SMG_HARNESS_BEAT = 0x42454154 };
 
+/* An empty harness: no pids, no sockets. smg_harness_close gives it back. SMG_ERR_NOMEM. */
+int smg_harness_make(uint32_t instances, uint16_t self, struct smg_harness *out);
 /* Child: says so, not more often than needed. Parent: takes those that have come. */
 void smg_harness_send_beat(struct smg_harness *h);
 void smg_harness_take_beats(struct smg_harness *h, uint16_t instance);

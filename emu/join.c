@@ -27,6 +27,19 @@ static const char *const reasons[SMG_JOIN_ANSWERS] = {
     [SMG_JOIN_TAKEN] = "that instance has joined already",
 };
 
+/* ---- Ctrl-C ---- */
+
+static int stopped(int (*stop)(void))
+{
+    return stop && stop();
+}
+
+static int interrupted(struct smg_diag *diag)
+{
+    snprintf(diag->text, sizeof diag->text, "%s", smg_status_string(SMG_ERR_INTERRUPTED));
+    return SMG_ERR_INTERRUPTED;
+}
+
 /* ---- Addresses ---- */
 
 /* Splits "HOST:PORT". host "" stands for every address. */
@@ -55,12 +68,14 @@ static int split(const char *address, char *host, size_t host_bytes, char *port,
 
 static int look_up(const char *address, int passive, struct addrinfo **out, struct smg_diag *diag)
 {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0)};
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0)};
     char host[256], port[8];
     int error;
 
     if (split(address, host, sizeof host, port, sizeof port) || (!passive && !host[0])) {
-        snprintf(diag->text, sizeof diag->text, "address '%.120s': expected %sHOST:PORT", address, passive ? "[HOST]:PORT or " : "");
+        snprintf(diag->text, sizeof diag->text, "address '%.120s': expected %sHOST:PORT", address,
+                 passive ? "[HOST]:PORT or " : "");
         return SMG_ERR_INVALID;
     }
     error = getaddrinfo(host[0] ? host : NULL, port, &hints, out);
@@ -223,8 +238,8 @@ static void listen_once(struct gathering *g)
 
 static void say_missing(const struct gathering *g, double seconds, struct smg_diag *diag)
 {
-    int n = snprintf(diag->text, sizeof diag->text, "%u of %u instances have joined within %.3g s; missing:", g->joined, g->instances - 1,
-                     seconds);
+    int n = snprintf(diag->text, sizeof diag->text, "%u of %u instances have joined within %.3g s; missing:", g->joined,
+                     g->instances - 1, seconds);
 
     for (uint32_t i = 1, named = 0; i < g->instances && named < 16; i++) {
         if (g->here[i])
@@ -236,8 +251,8 @@ static void say_missing(const struct gathering *g, double seconds, struct smg_di
         snprintf(diag->text + n, sizeof diag->text - (size_t)n, "; %s", g->refusal);
 }
 
-int smg_join_gather(int listening, uint32_t instances, const struct smg_token *token, uint64_t geometry, double seconds, int *fd,
-                    struct smg_diag *diag)
+int smg_join_gather(int listening, uint32_t instances, const struct smg_token *token, uint64_t geometry, double seconds,
+                    int (*stop)(void), int *fd, struct smg_diag *diag)
 {
     double end_s = smg_pipe_now_s() + seconds;
     struct gathering *g = calloc(1, sizeof *g);
@@ -249,9 +264,11 @@ int smg_join_gather(int listening, uint32_t instances, const struct smg_token *t
         free(g);
         return SMG_ERR_NOMEM;
     }
-    while (g->joined + 1 < instances && smg_pipe_now_s() < end_s)
+    while (g->joined + 1 < instances && smg_pipe_now_s() < end_s && !stopped(stop))
         listen_once(g);
-    if (g->joined + 1 < instances) {
+    if (stopped(stop)) {
+        status = interrupted(diag);
+    } else if (g->joined + 1 < instances) {
         say_missing(g, seconds, diag);
         status = SMG_ERR_DEADLOCK;
     }
@@ -291,7 +308,8 @@ static int introduce(int fd, const struct smg_join_hello *hello, enum smg_join_a
     return status ? status : smg_join_answer_decode(back, answer);
 }
 
-int smg_join_dial(const char *address, const struct smg_join_hello *hello, double seconds, int *fd_out, struct smg_diag *diag)
+int smg_join_dial(const char *address, const struct smg_join_hello *hello, double seconds, int (*stop)(void), int *fd_out,
+                  struct smg_diag *diag)
 {
     double end_s = smg_pipe_now_s() + seconds;
     enum smg_join_answer answer = SMG_JOIN_ANSWERS;
@@ -300,9 +318,11 @@ int smg_join_dial(const char *address, const struct smg_join_hello *hello, doubl
 
     if (status)
         return status;
-    while ((fd = dial_once(list)) < 0 && smg_pipe_now_s() < end_s)
+    while ((fd = dial_once(list)) < 0 && smg_pipe_now_s() < end_s && !stopped(stop))
         poll(NULL, 0, (int)(redial_s * 1e3));
     freeaddrinfo(list);
+    if (fd < 0 && stopped(stop))
+        return interrupted(diag);
     if (fd < 0) {
         snprintf(diag->text, sizeof diag->text, "no router answers at '%.120s' within %.3g s", address, seconds);
         return SMG_ERR_DEADLOCK;

@@ -52,10 +52,11 @@ int smg_join_listen(const char *address, int *fd_out, struct smg_diag *diag);
 uint16_t smg_join_port(int fd);
 /* Router: waits until every instance 1..instances-1 has joined; fd[i] becomes its connection (fd[] is all -1 before). Connections
  * that do not send a hello in 5 s, or a wrong one, are answered and closed, whoever else waits. SMG_ERR_DEADLOCK: not all came within
- * `seconds`; diag names who is missing and the last refusal. fd[] holds what has joined in any case. */
-int smg_join_gather(int listening, uint32_t instances, const struct smg_token *token, uint64_t geometry, double seconds, int *fd,
-                    struct smg_diag *diag);
-/* Instance: dials until the router answers, for up to `seconds`. SMG_ERR_INVALID: refused, diag says why. */
-int smg_join_dial(const char *address, const struct smg_join_hello *hello, double seconds, int *fd_out, struct smg_diag *diag);
+ * `seconds`; diag names who is missing and the last refusal. SMG_ERR_INTERRUPTED: stop() was non-zero (NULL: nobody can). fd[] holds what has joined in any case. */
+int smg_join_gather(int listening, uint32_t instances, const struct smg_token *token, uint64_t geometry, double seconds, int (*stop)(void),
+                    int *fd, struct smg_diag *diag);
+/* Instance: dials until the router answers, for up to `seconds`. SMG_ERR_INVALID: refused, diag says why. stop as above. */
+int smg_join_dial(const char *address, const struct smg_join_hello *hello, double seconds, int (*stop)(void), int *fd_out,
+                  struct smg_diag *diag);
 
 #endif

@@ -143,11 +143,6 @@ drop:
 
 /* ---- Digest of what all processes of a run must agree about ---- */
 
-static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
-{
-    return smg_fnv1a64(hash, data, bytes);
-}
-
 /* Files may lie elsewhere on each host: what is in them counts, and their name. */
 static void shorten_paths(json_t *j)
 {
@@ -173,8 +168,8 @@ static uint64_t mix_inputs(uint64_t hash, const json_t *inputs)
         const char *digest = json_string_value(json_object_get(input, "fnv1a64"));
         if (!what || !digest || !strcmp(what, "scenario")) /* what a scenario says counts, not how */
             continue;
-        hash = mix(hash, what, strlen(what) + 1);
-        hash = mix(hash, digest, strlen(digest) + 1);
+        hash = smg_fnv1a64(hash, what, strlen(what) + 1);
+        hash = smg_fnv1a64(hash, digest, strlen(digest) + 1);
     }
     return hash;
 }
@@ -183,7 +178,7 @@ int smg_run_geometry(const struct smg_world *w, uint64_t *out, struct smg_diag *
 {
     const struct smg_run run = {.world = w, .scenario_path = "-"};
     const size_t sizes[] = {sizeof(void *), sizeof(struct smg_message), sizeof(struct smg_run_stats)};
-    uint64_t hash = mix(SMG_FNV1A64_START, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
+    uint64_t hash = smg_fnv1a64(SMG_FNV1A64_START, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
     json_t *inputs = json_array(), *scenario = smg_scenario_json(&w->scenario);
     char *text = NULL;
     int status = inputs && scenario ? add_inputs(inputs, &run, diag) : SMG_ERR_NOMEM;
@@ -195,11 +190,11 @@ int smg_run_geometry(const struct smg_world *w, uint64_t *out, struct smg_diag *
         status = text ? SMG_OK : SMG_ERR_NOMEM;
     }
     if (!status) {
-        hash = mix_inputs(mix(mix(hash, sizes, sizeof sizes), text, strlen(text)), inputs);
+        hash = mix_inputs(smg_fnv1a64(smg_fnv1a64(hash, sizes, sizeof sizes), text, strlen(text)), inputs);
         for (uint32_t i = 0; i < w->n_requests; i++) {
             const struct smg_request_spec *q = &w->requests[i];
             const uint32_t lengths[] = {q->prompt_tokens, q->output_tokens, q->hit_tokens};
-            hash = mix(mix(hash, &q->arrival_s, sizeof q->arrival_s), lengths, sizeof lengths);
+            hash = smg_fnv1a64(smg_fnv1a64(hash, &q->arrival_s, sizeof q->arrival_s), lengths, sizeof lengths);
         }
         *out = hash;
     }
