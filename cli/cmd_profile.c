@@ -305,8 +305,8 @@ static int write_heatmap(FILE *f, const struct profile *p)
                 one.value = p->im->dataset_value + ((size_t)g * p->im->datasets + d) * matrix;
                 smg_importance_resample(&one, 0, l, POSITIONS, row);
                 for (int i = 0; i < POSITIONS; i++)
-                    fprintf(f, "%s,%s,%u,%u,%u,%.9g,%.9g\n", p->info.model, p->info.dataset[d], p->im->group_lo[g],
-                            p->im->group_hi[g], l, (i + 0.5) / POSITIONS, (double)row[i]);
+                    fprintf(f, "%s,%s,%u,%u,%u,%.9g,%.9g,%s\n", p->info.model, p->info.dataset[d], p->im->group_lo[g],
+                            p->im->group_hi[g], l, (i + 0.5) / POSITIONS, (double)row[i], p->im->synthetic ? "synthetic" : "captured");
             }
     return ferror(f);
 }

@@ -2,7 +2,7 @@
 #ifndef SMG_CLI_OUTPUT_FILE_H
 #define SMG_CLI_OUTPUT_FILE_H
 
-#define SMG_HEATMAP_HEADER "model,dataset,tokens_over,tokens_to,layer,position,frequency\n"
+#define SMG_HEATMAP_HEADER "model,dataset,tokens_over,tokens_to,layer,position,frequency,origin\n"
 
 struct smg_output_kind {
     const char *what;   /* "importance file" */

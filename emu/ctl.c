@@ -103,14 +103,6 @@ int smg_ctl_nonsense(struct smg_process *p, uint64_t bytes)
     return status;
 }
 
-/* Whether the bytes are a message at all. What it says is for others to check. */
-static int is_message(const struct smg_process *p, const struct smg_wire *wire, const struct smg_completion *c)
-{
-    return c->bytes >= sizeof *wire && c->bytes <= p->ctl_bytes && wire->magic == SMG_WIRE_MAGIC && wire->bytes == c->bytes &&
-           (wire->bytes - sizeof *wire) % 4 == 0 && wire->msg.request < p->world->n_requests &&
-           wire->msg.layer_lo <= p->world->model.layers && wire->msg.layer_hi <= p->world->model.layers;
-}
-
 /* Test only: moments at which a fault may be wanted. */
 static int heard(struct smg_process *p, const struct smg_message *m)
 {
@@ -120,13 +112,14 @@ static int heard(struct smg_process *p, const struct smg_message *m)
 static int take(struct smg_process *p, uint16_t from, const struct smg_wire *wire, const struct smg_completion *c)
 {
     struct smg_event e;
-    int status = is_message(p, wire, c) ? SMG_OK : SMG_ERR_PROTOCOL;
+    int known = c->bytes <= p->ctl_bytes && smg_wire_is_message(p->world, wire, c->bytes);
+    int status = known ? SMG_OK : SMG_ERR_PROTOCOL;
 
     if (status)
         return status;
     smg_event_message(from, &wire->msg, &e);
     if (e.msg.kind == SMG_MSG_INDEX)
-        status = smg_prefill_index(p, from, &e.msg, wire->rows_then_ids, (wire->bytes - sizeof *wire) / 4);
+        status = smg_prefill_index(p, from, &e.msg, wire->rows_then_ids, smg_wire_words(wire));
     if (!status && smg_world_is_prefill(p->world, p->self))
         status = smg_prefill_message(p, from, &e.msg);
     if (!status && e.msg.kind == SMG_MSG_INDEX) /* the same measure as the sender's action: a header and an id an entry */

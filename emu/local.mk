@@ -67,4 +67,6 @@ libsmgemu_la_SOURCES = \
 	emu/verbs_hello.c \
 	emu/verbs_hello.h \
 	emu/verbs_post.c \
-	emu/verbs_progress.c
+	emu/verbs_progress.c \
+	emu/wire.c \
+	emu/wire.h

@@ -253,24 +253,17 @@ int smg_prefill_write_done(struct smg_process *p, struct smg_op *op, int *comple
 
 /* ---- Messages that matter to the bytes ---- */
 
-static int inside(uint64_t offset, uint64_t bytes, uint64_t region)
-{
-    return offset <= region && bytes <= region - offset;
-}
-
 /* Where to write is taken once, from the instance that the request is for, and only within its memory. */
 static int take_cookie(struct smg_process *p, uint16_t from, const struct smg_message *msg)
 {
-    const uint64_t *at = msg->u.pool.cookie, region = p->peer[from].memory.bytes;
     uint32_t r = msg->request;
     struct smg_layout l;
 
     smg_layout_init(&l, p->world, r, p->features.metadata);
     if (!smg_world_is_decode(p->world, from) || p->cookie_from[r] || (p->partner[r] && p->partner[r] != from) ||
-        !inside(at[0], smg_layout_kv_bytes(&l), region) || !inside(at[1], smg_layout_mask_bytes(&l), region) ||
-        !inside(at[2], smg_layout_metadata_bytes(&l), region))
+        !smg_wire_pool_is_valid(&l, msg, p->peer[from].memory.bytes))
         return SMG_ERR_PROTOCOL;
-    memcpy(p->cookie[r], at, sizeof p->cookie[r]);
+    memcpy(p->cookie[r], msg->u.pool.cookie, sizeof p->cookie[r]);
     p->cookie_from[r] = from;
     return SMG_OK;
 }
@@ -307,32 +300,6 @@ static uint32_t lists_of(const struct smg_prefill_data *d)
     return n;
 }
 
-/* Rows that fit the prompt, and tokens that the layer keeps. */
-static int index_valid(const struct smg_process *p, const struct smg_prefill_data *d, const struct smg_message *msg,
-                       const uint32_t *rows, uint64_t words, uint64_t *entries)
-{
-    const struct smg_request_spec *r = &p->world->requests[msg->request];
-    uint32_t heads = p->world->model.kv_heads;
-    uint64_t sum = 0;
-
-    if (words < heads || msg->layer_lo >= p->world->model.layers || msg->layer_hi != msg->layer_lo + 1 || !msg->step ||
-        msg->step >= r->output_tokens || lists_of(d) >= INDICES_MAX)
-        return 0;
-    for (uint32_t h = 0; h < heads; h++) {
-        if (rows[h] > r->prompt_tokens - d->layout.kept_lo[msg->layer_lo])
-            return 0;
-        sum += rows[h];
-    }
-    if (!sum || sum != words - heads || sum != msg->u.index.entries || msg->u.index.messages > 2 * sum ||
-        msg->u.index.bytes != sum * 2 * d->layout.half_bytes)
-        return 0;
-    for (uint64_t i = heads; i < words; i++)
-        if (rows[i] < d->layout.kept_lo[msg->layer_lo] || rows[i] >= r->prompt_tokens)
-            return 0;
-    *entries = sum;
-    return 1;
-}
-
 /* Keeps the lists of an INDEX until its reply is sent. Everything a peer says is checked first. */
 int smg_prefill_index(struct smg_process *p, uint16_t from, const struct smg_message *msg, const uint32_t *rows, uint64_t words)
 {
@@ -341,7 +308,8 @@ int smg_prefill_index(struct smg_process *p, uint16_t from, const struct smg_mes
     struct smg_index *x, **tail;
     uint64_t entries = 0;
 
-    if (!d || p->partner[msg->request] != from || !index_valid(p, d, msg, rows, words, &entries))
+    if (!d || p->partner[msg->request] != from || lists_of(d) >= INDICES_MAX ||
+        !smg_wire_index_is_valid(p->world, &d->layout, msg, rows, words, &entries))
         return SMG_ERR_PROTOCOL;
     x = calloc(1, sizeof *x);
     if (!x)

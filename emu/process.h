@@ -19,19 +19,10 @@
 #include "emu/harness.h"
 #include "emu/layout.h"
 #include "emu/link.h"
+#include "emu/wire.h"
 
 /* Kinds of completion contexts: pointers are aligned, the low bits tell what they point to. */
 enum { SMG_CONTEXT_NONE = 0, SMG_CONTEXT_OP = 1, SMG_CONTEXT_RECEIVE = 2, SMG_CONTEXT_SEND = 3, SMG_CONTEXT_MASK = 7 };
-
-/* A message on the wire: header, then for INDEX rows[heads] counts and the ids of all rows. */
-struct smg_wire {
-    uint32_t magic;
-    uint32_t bytes; /* of the whole message */
-    struct smg_message msg;
-    uint32_t rows_then_ids[];
-};
-
-#define SMG_WIRE_MAGIC UINT32_C(0x534d4757)
 
 /* Index lists that came with an INDEX, until they are answered. */
 struct smg_index {

@@ -14,17 +14,19 @@ library=$(ldconfig -p | awk '/libfabric\.so\.1 .*x86-64/ { found = $NF } END { p
 work=$(mktemp -d "${TMPDIR:-/tmp}/predict-vm-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 echo "load before: $(cut -d ' ' -f 1-3 /proc/loadavg) on $(nproc) cores"
-for point in "ofi tcp@10.0.0.1,tcp@10.0.0.2 0.04" "verbs rxa,rxb 0.04" "ofi tcp@10.0.0.1,tcp@10.0.0.2 0.16" "verbs rxa,rxb 0.16"; do
+# Fabric, its two ends, Gbit/s, tokens of the prompt: as long for one rate as for the other, and long beside what an emulated processor takes for
+# each layer (some milliseconds). Most of a prompt is cached, so that prefill is no part of it.
+for point in "ofi tcp@10.0.0.1,tcp@10.0.0.2 0.02 2048" "verbs rxa,rxb 0.02 2048" "ofi tcp@10.0.0.1,tcp@10.0.0.2 0.04 4096" "verbs rxa,rxb 0.04 4096"; do
     set -- $point
-    # Four times the rate, and three times the bytes; a longer prefix keeps prefill as short.
-    keys=
-    [ "$3" = 0.04 ] || keys="workload.prompt_tokens=3072 prefix_hit=0.95"
+    keys="workload.prompt_tokens=$4 prefix_hit=0.9"
     cat >"$work/script" <<Y
 export SMARTGEN_DATA=/src/traces/data
-# A bucket of 1 ms (two packets at least): a deeper one would give every message after a pause its first bytes for nothing.
+# A bucket of 1 ms (two packets at least): a deeper one would give every message after a pause its first bytes for nothing. Behind it the
+# queue pairs take turns, as in an adapter (soft-RoCE has a UDP port for each); in one queue a reply would wait for all pushes before it.
 for d in va vb; do
-    tc qdisc replace dev \$d root tbf rate $(awk "BEGIN { print 1000 * $3 }")mbit \
+    tc qdisc replace dev \$d root handle 1: tbf rate $(awk "BEGIN { print 1000 * $3 }")mbit \
         burst $(awk "BEGIN { b = 125000 * $3; print (b > 10000 ? b : 10000) }") limit 8m || exit 1
+    tc qdisc add dev \$d parent 1: sfq limit 8000 depth 127 flows 256 divisor 1024 || exit 1
 done
 exec dash /src/scripts/predict.sh -n $runs -x "$keys" $1 $2 $3 /src/experiments/predict.yaml
 Y

@@ -45,9 +45,9 @@ done
 
 cache=${SMG_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/smartgen}
 mkdir -p "$cache" 2>/dev/null || skip "the cache folder $cache cannot be made"
-kit=$cache/rdma-vm-2 # number: layout of this folder
+kit=$cache/rdma-vm-3 # number: layout of this folder
 lib=usr/lib/x86_64-linux-gnu
-modules="crc32_generic udp_tunnel ip6_udp_tunnel ib_core ib_uverbs rdma_rxe veth sch_tbf sch_netem"
+modules="crc32_generic udp_tunnel ip6_udp_tunnel ib_core ib_uverbs rdma_rxe veth sch_tbf sch_netem sch_sfq"
 work=$(mktemp -d "${TMPDIR:-/tmp}/rdma-vm-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 exec 9>"$cache/rdma-vm.lock"

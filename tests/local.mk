@@ -100,7 +100,8 @@ SMG_SCRIPT_TESTS = \
 	tests/e2e_traces.sh \
 	tests/gpu_check_build.sh \
 	tests/nvcc_gates.sh \
-	tests/vm_fabric.sh
+	tests/vm_fabric.sh \
+	tests/vm_faults.sh
 
 # Only for the CPU runner: kernels/runner/sanitize.sh builds it.
 EXTRA_DIST += tests/test_kernels_cuda.c

@@ -19,6 +19,7 @@ SMG_FUZZ_TARGETS += tests/fuzz/fuzz_sweep
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_trace_csv
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_trace_jsonl
 SMG_FUZZ_TARGETS += tests/fuzz/fuzz_validation
+SMG_FUZZ_TARGETS += tests/fuzz/fuzz_wire
 
 tests_fuzz_fuzz_agents_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_event_log_LDFLAGS = $(SMG_FUZZ_LINK)
@@ -38,6 +39,7 @@ tests_fuzz_fuzz_sweep_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_trace_csv_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_trace_jsonl_LDFLAGS = $(SMG_FUZZ_LINK)
 tests_fuzz_fuzz_validation_LDFLAGS = $(SMG_FUZZ_LINK)
+tests_fuzz_fuzz_wire_LDFLAGS = $(SMG_FUZZ_LINK)
 
 check_PROGRAMS += $(SMG_FUZZ_TARGETS)
 SMG_FUZZ_LINK = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)

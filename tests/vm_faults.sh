@@ -1,0 +1,131 @@
+#!/bin/bash
+# Real RDMA verbs under faults, in a virtual machine with two soft-RoCE devices (scripts/rdma-vm.sh): a wire that loses and reorders packets,
+# a link that is down for two seconds, instances that die or send rubbish. What a retransmission can mend is mended: attention reads what it reads on
+# a sound wire. What it cannot costs the requests of the instance that is gone, each with the reason. And a small run under valgrind.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+has verbs || skip_all "this program is built without libibverbs"
+! grep -q -- '-fsanitize=' "$top_builddir/Makefile" 2>/dev/null ||
+    skip_all "a sanitized program is too slow for a virtual machine; other builds run it there"
+
+cat >"$work/script" <<'X'
+# fail CHECK [FILE...]
+fail() {
+    echo "FAIL $1"
+    shift
+    [ $# -eq 0 ] || tail -n 40 "$@"
+    exit 1
+}
+
+export SMARTGEN_DATA=/src/traces/data
+# Most of each prompt is fetched on demand: decode instances need their prefill instances until the end.
+base="speculative.enabled=false workload.prompt_tokens=300 proactive.kr_blocks=100"
+
+# emu NAME STATUS KEY=VALUE...: a run between rxa and rxb that ends with that status; what was logged replays.
+emu() {
+    name=$1 want=$2
+    shift 2
+    for set in "$@"; do
+        shift
+        set -- "$@" --set "$set"
+    done
+    rm -rf "$name"
+    timeout -s KILL 120 smartgen emu /src/tests/e2e/small.yaml --fabric verbs --device rxa,rxb "$@" --timeout 30 --quiet -o "$name" >out 2>&1
+    rc=$?
+    [ $rc -eq $want ] || fail "$name: exit status $rc, expected $want" out
+    ! grep -q '"holds": false' "$name/summary.json" || fail "$name: a conservation law does not hold" "$name/summary.json"
+    left=$(grep -l '^smartgen' /proc/[0-9]*/comm 2>/dev/null | wc -l)
+    [ "$left" -eq 0 ] || fail "$name: $left processes are left"
+    smartgen replay "$name" >replayed 2>&1 && grep -q byte-equal replayed || fail "$name: replay" replayed
+}
+
+# digest NAME [REQUEST]: of what attention read, of all requests or of one.
+digest() {
+    if [ $# -eq 1 ]; then
+        sed -n 's/^ *"digest": *"\(.*\)",*$/\1/p' "$1/summary.json"
+    else
+        awk '/"request_digests"/ { on = 1; next } on && /\]/ { exit } on { gsub(/[ ",]/, ""); print }' "$1/summary.json" | sed -n "$(($2 + 1))p"
+    fi
+}
+
+counter() {
+    cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
+}
+
+emu sound 0 $base
+sound=$(digest sound)
+[ -n "$sound" ] || fail "no digest" sound/summary.json
+echo "ok   a sound wire: digest $sound"
+
+# ---- Packets are lost and overtake each other ----
+for scheme in full partial smartgen; do
+    emu sound-$scheme 0 scheme=$scheme
+done
+for d in va vb; do
+    tc qdisc replace dev $d root netem limit 10000 delay 2ms reorder 75% 25% loss 1% || fail "netem"
+done
+for scheme in full partial smartgen; do
+    before=$(($(counter rxa rcvd_seq_err) + $(counter rxb rcvd_seq_err)))
+    emu lossy-$scheme 0 scheme=$scheme
+    gaps=$(($(counter rxa rcvd_seq_err) + $(counter rxb rcvd_seq_err) - before))
+    [ "$(digest lossy-$scheme)" = "$(digest sound-$scheme)" ] || fail "lossy-$scheme: digest $(digest lossy-$scheme), on a sound wire $(digest sound-$scheme)"
+    [ $gaps -gt 0 ] || fail "lossy-$scheme: nothing was lost or reordered"
+    echo "ok   $scheme over a wire that loses 1% and reorders: as on a sound one, $gaps gaps in sequence seen"
+done
+for d in va vb; do tc qdisc del dev $d root; done
+
+# ---- The link is down for 2 s, in the middle: queue pairs go on for 3.8 s ----
+# down DEVICE: and up again after 2 s, with what the kernel forgets of it.
+down() {
+    ip link set $1 down || fail "link down"
+    sleep 2
+    ip link set $1 up
+    if [ $1 = va ]; then
+        ip neigh replace 10.0.0.2 dev va lladdr 02:00:00:00:00:02 nud permanent
+        ip route replace 10.0.0.2 dev va src 10.0.0.1 table 100
+        ip route replace 10.0.0.1 dev vb src 10.0.0.2 table 101
+    fi
+    ip neigh replace 10.0.0.1 dev vb lladdr 02:00:00:00:00:01 nud permanent
+}
+# So slow that the run is in the middle of its push when the link goes.
+for d in va vb; do tc qdisc replace dev $d root tbf rate 8mbit burst 10000 limit 8m || fail "tbf"; done
+(sleep 3; down va; echo down >was-down) &
+emu link-down 0 $base
+[ -f was-down ] || fail "the run was over before the link was up again" out
+wait
+[ "$(digest link-down)" = "$sound" ] || fail "link-down: digest $(digest link-down), on a sound wire $sound"
+for d in va vb; do tc qdisc del dev $d root; done
+echo "ok   a link that is down for 2 s: as on a sound one"
+
+# ---- An instance dies or sends what is none: the others go on ----
+# fault NAME REQUEST REASON KEY=VALUE...
+fault() {
+    name=$1 victim=$2 reason=$3
+    shift 3
+    emu $name 1 $base "$@"
+    found=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "status") s = i; if ($i == "reason") r = i } next }
+        $s != "finished" { print $1 " " $s " " $r }' $name/requests.csv)
+    [ "$found" = "$victim failed $reason" ] || fail "$name: '$found', expected '$victim failed $reason'" $name/requests.csv
+    for request in 0 1 2; do
+        [ $request -eq $victim ] || [ "$(digest $name $request)" = "$(digest sound $request)" ] || fail "$name: request $request read other entries"
+    done
+    echo "ok   $name: request $victim failed ($reason), the others as ever"
+}
+fault killed-during-push 1 "lost instance 2" emu.fault=2:kill:write:3
+fault killed-during-decode 0 "lost instance 1" emu.fault=1:kill:reply:3
+fault garbage 0 "instance 1 broke the protocol" emu.fault=1:garbage:write:2
+fault too-long 2 "instance 3 broke the protocol" emu.fault=3:too-long:reply:1
+X
+cat >>"$work/script" <<X
+memcheck=${memcheck:-}
+X
+rc=0
+SMG_VM_LIMIT=${SMG_VM_LIMIT:-550} "$top_srcdir/scripts/rdma-vm.sh" -p "$SMARTGEN" -f "$top_srcdir/tests/e2e:/src/tests/e2e" \
+    -f "$top_srcdir/experiments/emu-small:/src/experiments/emu-small" -f "$top_srcdir/traces/data:/src/traces/data" "$work/script" \
+    >"$work/log" 2>&1 || rc=$?
+[ $rc -ne 77 ] || skip_all "$(sed -n 's/^skip: //p' "$work/log")"
+cat "$work/log"
+checks=$(grep -c '^ok ' "$work/log") || true
+[ $rc -eq 0 ] || fail "the virtual machine ended with status $rc"
+[ "$checks" -eq 9 ] || fail "$checks checks, expected 9"
+finish
