@@ -103,6 +103,12 @@ SMG_SCRIPT_TESTS = \
 	tests/vm_fabric.sh \
 	tests/vm_faults.sh
 
+# On demand: too slow for make check.
+EXTRA_DIST += tests/vm_valgrind.sh
+vm-valgrind: all
+	$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/vm_valgrind.sh
+.PHONY: vm-valgrind
+
 # Only for the CPU runner: kernels/runner/sanitize.sh builds it.
 EXTRA_DIST += tests/test_kernels_cuda.c
 
