@@ -2,6 +2,7 @@
 #include "emu/bench_priv.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,23 @@ static void tear_down(struct bench_side *s)
     }
 }
 
+/* Where it broke, before why. A limit of the device says it by itself. */
+static int broke(struct bench_side *s, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static int broke(struct bench_side *s, int status, const char *format, ...)
+{
+    struct smg_diag why = *s->diag;
+    va_list arguments;
+    if (status == SMG_OK || status == SMG_ERR_UNSUPPORTED || status == SMG_ERR_VERIFY) {
+        return status;
+    }
+    va_start(arguments, format);
+    int n = vsnprintf(s->diag->text, sizeof(s->diag->text), format, arguments);
+    va_end(arguments);
+    snprintf(s->diag->text + n, sizeof(s->diag->text) - (size_t)n, ": %.*s", (int)(sizeof(why.text) - (size_t)n - 3), why.text);
+    return status;
+}
+
 static int writes(struct bench_side *s, struct smg_bench_results *out)
 {
     const struct smg_bench_config *c = s->config;
@@ -195,7 +213,8 @@ static int writes(struct bench_side *s, struct smg_bench_results *out)
                 point->block_bytes = c->block.value[i];
                 point->batch = c->batch.value[j];
                 point->queues = c->queues.value[k];
-                status = smg_bench_do_write(s, point);
+                status = broke(s, smg_bench_do_write(s, point), "WRITEs of %u bytes, %u in a chain, on %u queue pairs",
+                               point->block_bytes, point->batch, point->queues);
             }
         }
     }
@@ -209,11 +228,12 @@ static int points(struct bench_side *s, void *arg)
     int status = writes(s, out);
     for (size_t i = 0; i < c->block.n && !status; i++) {
         out->masked[out->n_masked].block_bytes = c->block.value[i];
-        status = smg_bench_do_masked(s, &out->masked[out->n_masked++]);
+        status =
+            broke(s, smg_bench_do_masked(s, &out->masked[out->n_masked++]), "blocks of %u bytes with masks", c->block.value[i]);
     }
     for (size_t i = 0; i < c->entries.n && !status; i++) {
         out->trip[out->n_trip].entries = c->entries.value[i];
-        status = smg_bench_do_trip(s, &out->trip[out->n_trip++]);
+        status = broke(s, smg_bench_do_trip(s, &out->trip[out->n_trip++]), "round trips of %u entries", c->entries.value[i]);
     }
     return status;
 }
