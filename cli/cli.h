@@ -15,38 +15,38 @@ enum { SMG_EXIT_OK = 0, SMG_EXIT_FAILED = 1, SMG_EXIT_USAGE = 2 };
 struct smg_args {
     const char *sets[256];
     size_t n_sets;
-    const char *output;          /* -o */
+    const char *output; /* -o */
     const char *engine;
     const char *role, *fabric, *device, *router, *token_file;
-    uint32_t instance;           /* 0: not given */
+    uint32_t instance; /* 0: not given */
     unsigned long jobs;
     double timeout_s;
     int json, quiet, progress, timeline;
     int merge, inspect, check, heatmap;
     const char *record;
     int quick;
-    uint32_t requests, steps;    /* 0: the command's default */
+    uint32_t requests, steps;                                          /* 0: the command's default */
     const char *backend, *heads, *kv_heads, *head_dim, *tokens, *seed; /* kernels: as given, NULL: the command's default */
     const char *block, *batch, *queues, *entries; /* lists of emu bench, NULL: its default; and its numbers, 0 likewise */
     uint32_t entry_bytes, depth, samples;
     double seconds;
-    double tolerance;            /* compare, percent; below 0: none given */
+    double tolerance; /* compare, percent; below 0: none given */
     const char *const *operand;
     size_t n_operands;
 };
 
 struct smg_option {
-    const char *name;            /* long name without dashes; "": doc is the heading of those that follow */
-    char letter;                 /* 0: none */
-    const char *value;           /* what the value is, a word of smg_words() or of the help only; NULL: a switch */
+    const char *name;  /* long name without dashes; "": doc is the heading of those that follow */
+    char letter;       /* 0: none */
+    const char *value; /* what the value is, a word of smg_words() or of the help only; NULL: a switch */
     const char *doc;
 };
 
 struct smg_command {
     const char *name;
-    const char *usage;           /* operands; words in capitals say what they are, others are meant literally */
-    const char *doc;             /* one sentence */
-    const char *options;         /* long names this command takes, separated by blanks */
+    const char *usage;   /* operands; words in capitals say what they are, others are meant literally */
+    const char *doc;     /* one sentence */
+    const char *options; /* long names this command takes, separated by blanks */
     size_t min_operands, max_operands;
     int (*run)(const struct smg_args *a);
 };
@@ -111,8 +111,8 @@ void smg_cli_warn(const struct smg_scenario *s, const struct smg_world *w);
 /* All three, where nothing is emulated. */
 int smg_cli_world(const struct smg_args *a, const char *extra_set, struct smg_scenario *s, struct smg_world *w);
 
-/* "synthetic: importance selection workload tensors": what of a world was generated, on a line of its own; nothing when nothing was.
- * tensors: kernels computed on planted ones. */
+/* "synthetic: importance selection workload tensors": what of a world was generated, on a line of its own; nothing when nothing
+ * was. tensors: kernels computed on planted ones. */
 void smg_cli_synthetic(const struct smg_world *w, int tensors, const char *indent);
 
 int smg_cmd_plan(const struct smg_args *a);

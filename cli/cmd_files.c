@@ -102,7 +102,8 @@ static int check_figures(const struct smg_args *a)
         for (const char *const *known = smg_figure_ids; *known; known++)
             fprintf(stderr, "%s%s", known == smg_figure_ids ? " " : known[1] ? ", " : " or ", *known);
         near = smg_nearest(a->operand[i], smg_figure_ids);
-        fprintf(stderr, ", found '%s'%s%s%s\n", a->operand[i], near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        fprintf(stderr, ", found '%s'%s%s%s\n", a->operand[i], near ? "; did you mean '" : "", near ? near : "",
+                near ? "'?" : "");
         return SMG_ERR_INVALID;
     }
     return SMG_OK;
@@ -129,7 +130,7 @@ static int interrupted(const char *outdir, int is_new)
 int smg_cmd_figures(const struct smg_args *a)
 {
     const char *engine = a->engine ? a->engine : smg_engine_find("simgrid") ? "simgrid" : "native";
-    struct smg_figure_job job = {run_point, (void *)(uintptr_t)engine, a->jobs, a->output ? a->output : "out", NULL, NULL,
+    struct smg_figure_job job = {run_point,      (void *)(uintptr_t)engine, a->jobs, a->output ? a->output : "out", NULL, NULL,
                                  smg_interrupted};
     struct smg_diag diag = {""}, report = {""};
     struct smg_progress progress;

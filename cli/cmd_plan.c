@@ -22,7 +22,8 @@ static int print_json(const struct smg_world *w, const struct smg_plan *p)
 {
     const struct smg_budget_result *b = &p->budget;
     json_t *j = json_pack(
-        "{s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
+        "{s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
+        "s:o}",
         "model", w->model.name, "scheme", w->scheme->name, "tokens", (json_int_t)p->prompt_tokens, "output_tokens",
         (json_int_t)p->output_tokens, "sharers", (int)p->sharers, "batch", (int)p->batch, "kv_bytes_per_token",
         (json_int_t)p->kv_bytes_per_token, "kv_bytes", (json_int_t)b->kv_bytes, "metadata_bytes", (json_int_t)b->metadata_bytes,
@@ -35,13 +36,14 @@ static int print_json(const struct smg_world *w, const struct smg_plan *p)
 
     if (!bad)
         bad = json_object_set_new(j, "utilisation",
-                                  json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "prefill_gpu", real(p->prefill_gpu),
-                                            "prefill_link", real(p->prefill_link), "decode_link", real(p->decode_link),
-                                            "decode_lane", real(p->decode_lane), "decode_memory", real(p->decode_memory),
-                                            "prefill_memory", real(p->prefill_memory)));
+                                  json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "prefill_gpu", real(p->prefill_gpu), "prefill_link",
+                                            real(p->prefill_link), "decode_link", real(p->decode_link), "decode_lane",
+                                            real(p->decode_lane), "decode_memory", real(p->decode_memory), "prefill_memory",
+                                            real(p->prefill_memory)));
     if (!bad)
-        bad = json_object_set_new(j, "synthetic", json_pack("{s:b, s:b, s:b}", "importance", w->synthetic_importance, "selection",
-                                                            w->synthetic_selection, "workload", w->synthetic_workload));
+        bad = json_object_set_new(j, "synthetic",
+                                  json_pack("{s:b, s:b, s:b}", "importance", w->synthetic_importance, "selection",
+                                            w->synthetic_selection, "workload", w->synthetic_workload));
     if (!bad)
         bad = json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) || printf("\n") < 0;
     json_decref(j);

@@ -84,8 +84,8 @@ static int make(const struct smg_args *a)
     if (!a->output)
         return usage("-o FILE is missing: where shall the importance matrix go?");
     if (a->requests > SMG_PROFILE_REQUESTS_MAX) {
-        fprintf(stderr, "smartgen profile: --requests: expected a whole number in [1, %u], found '%u'\n", SMG_PROFILE_REQUESTS_MAX,
-                a->requests);
+        fprintf(stderr, "smartgen profile: --requests: expected a whole number in [1, %u], found '%u'\n",
+                SMG_PROFILE_REQUESTS_MAX, a->requests);
         return SMG_EXIT_USAGE;
     }
     status = smg_output_check(a->output, &smg_output_importance);
@@ -129,8 +129,7 @@ static int record(const struct smg_args *a)
         return status;
     smg_interrupt_watch();
     steps = a->steps ? a->steps : longest_output(&w) > 1 ? longest_output(&w) - 1 : 1;
-    status = smg_recording_write(a->record, &w, a->requests ? a->requests : w.n_requests, steps, smg_interrupted,
-                                 &diag);
+    status = smg_recording_write(a->record, &w, a->requests ? a->requests : w.n_requests, steps, smg_interrupted, &diag);
     if (!status && !a->quiet)
         printf("%s: %u decode steps of %u requests%s\n", a->record, steps, a->requests ? a->requests : w.n_requests,
                w.synthetic_selection ? ", synthetic" : "");
@@ -306,7 +305,8 @@ static int write_heatmap(FILE *f, const struct profile *p)
                 smg_importance_resample(&one, 0, l, POSITIONS, row);
                 for (int i = 0; i < POSITIONS; i++)
                     fprintf(f, "%s,%s,%u,%u,%u,%.9g,%.9g,%s\n", p->info.model, p->info.dataset[d], p->im->group_lo[g],
-                            p->im->group_hi[g], l, (i + 0.5) / POSITIONS, (double)row[i], p->im->synthetic ? "synthetic" : "captured");
+                            p->im->group_hi[g], l, (i + 0.5) / POSITIONS, (double)row[i],
+                            p->im->synthetic ? "synthetic" : "captured");
             }
     return ferror(f);
 }

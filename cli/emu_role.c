@@ -85,7 +85,8 @@ static int rank_of(const struct smg_world *w, uint16_t *out)
         *out = (uint16_t)rank;
         return 0;
     }
-    return refuse("--role auto: neither OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK nor SLURM_PROCID is set: start it by ", "mpirun or srun");
+    return refuse("--role auto: neither OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK nor SLURM_PROCID is set: start it by ",
+                  "mpirun or srun");
 }
 
 static int instance_of(const struct smg_args *a, const struct smg_world *w, uint16_t *out)
@@ -134,7 +135,8 @@ static int token_of(const struct smg_args *a, struct smg_token *out)
     int fd;
 
     if (!a->token_file && !text)
-        return refuse("a run over several hosts needs a secret that its processes share: set SMARTGEN_TOKEN, or give ", "--token-file");
+        return refuse("a run over several hosts needs a secret that its processes share: set SMARTGEN_TOKEN, or give ",
+                      "--token-file");
     if (!a->token_file)
         return set_token("SMARTGEN_TOKEN", text, strlen(text), out);
     fd = open(a->token_file, O_RDONLY | O_CLOEXEC);

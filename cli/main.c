@@ -14,14 +14,17 @@ const struct smg_command smg_commands[] = {
     {"sim", "[SCENARIO]", "simulate a scenario and write its record folder", "set output engine timeline progress quiet", 0, 1,
      smg_cmd_sim},
     {"emu", "[SCENARIO|bench|measure]",
-     "run a scenario on the real transfer engine: one process per instance, real bytes; bench: how fast it is; measure: the NIC and host "
+     "run a scenario on the real transfer engine: one process per instance, real bytes; bench: how fast it is; measure: the NIC "
+     "and host "
      "files that a simulation of it needs",
-     "set output role router instance token-file fabric device timeout timeline json progress quiet block batch queues entries entry-bytes depth samples seconds",
+     "set output role router instance token-file fabric device timeout timeline json progress quiet block batch queues entries "
+     "entry-bytes depth samples seconds",
      0, 1, smg_cmd_emu},
     {"replay", "DIR", "feed the recorded events of a run to the core again; its actions must be byte-equal", "quiet", 1, 1,
      smg_cmd_replay},
     {"summarize", "DIR...", "mean TTFT, TTST, TBT of runs, with confidence intervals", "", 1, 4096, smg_cmd_summarize},
-    {"compare", "DIR DIR", "two runs of the same requests: times, bytes and tokens of each, and the error of the first against the second",
+    {"compare", "DIR DIR",
+     "two runs of the same requests: times, bytes and tokens of each, and the error of the first against the second",
      "output tolerance json quiet", 2, 2, smg_cmd_compare},
     {"figures", "[ID...]", "regenerate figures, validation table and report.html (default: all)",
      "output jobs engine progress quiet", 0, 16, smg_cmd_figures},
@@ -29,7 +32,8 @@ const struct smg_command smg_commands[] = {
      "selections of a scenario -> importance FILE (Eq. 1); look at such files; record selections",
      "set output requests steps record merge inspect check heatmap progress quiet", 0, 2, smg_cmd_profile},
     {"kernels", "ACTION [SCENARIO]",
-     "measure: time this machine's kernels, fit the simulator's cost models to the times; quality: recall of each selector on synthetic "
+     "measure: time this machine's kernels, fit the simulator's cost models to the times; quality: recall of each selector on "
+     "synthetic "
      "tensors, by share selected; list: the kernels and where they run",
      "set output backend quick heads kv-heads head-dim tokens seed json progress quiet", 1, 2, smg_cmd_kernels},
     {"list", "KIND", "what is built in", "", 1, 1, smg_cmd_list},

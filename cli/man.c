@@ -169,7 +169,8 @@ static void keys(void)
 
     section("SCENARIO");
     line("A scenario is a YAML file that names only what differs from the default; each key also works as --set KEY=VALUE. A dot "
-         "stands for nesting. Unknown keys are errors. - as SCENARIO is standard input. Paths are looked up beside the scenario file first.");
+         "stands for nesting. Unknown keys are errors. - as SCENARIO is standard input. Paths are looked up beside the scenario "
+         "file first.");
     for (size_t i = 0; i < n; i++)
         key(&k[i]);
 }
@@ -178,7 +179,8 @@ static void environment(void)
 {
     section("ENVIRONMENT");
     tagged("SMARTGEN_DATA", "Folder of models, GPUs, NICs, hosts and workloads, in place of the installed one.");
-    tagged("SMARTGEN_TOKEN", "Secret that the processes of a run over several hosts share (emu --role), where --token-file names none.");
+    tagged("SMARTGEN_TOKEN",
+           "Secret that the processes of a run over several hosts share (emu --role), where --token-file names none.");
     tagged("SMARTGEN_EXPERIMENTS", "Folder of the sweep files that smartgen figures reads, in place of the installed one.");
     tagged("SMARTGEN_PLOTS", "Folder of the gnuplot scripts and of the report's template, in place of the installed one.");
 }

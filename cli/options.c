@@ -21,7 +21,8 @@ const struct smg_option smg_options[] = {
     {"", 0, NULL, "Run"},
     {"engine", 0, "ENGINE", "simulation engine (default: the scenario's; figures: simgrid where it is built in)"},
     {"role", 0, "ROLE",
-     "what runs here: all (default), one process of a run over several hosts (router, prefill, decode), or auto: what mpirun or srun "
+     "what runs here: all (default), one process of a run over several hosts (router, prefill, decode), or auto: what mpirun or "
+     "srun "
      "say"},
     {"router", 0, "HOST:PORT", "with such a role: where the router is; the router itself listens there (also :PORT)"},
     {"instance", 0, "N", "which of the instances (plan lists them) prefill or decode is; may be left out where there is one"},
@@ -60,7 +61,8 @@ const struct smg_option smg_options[] = {
     {"heatmap", 0, NULL, "CSV of frequency by layer and position, -o FILE"},
     {"", 0, NULL, "Output"},
     {"output", 'o', "DIR",
-     "what to write: a record folder (default none); figures: their folder (default out); profile, compare: a file; kernels, emu measure: a folder"},
+     "what to write: a record folder (default none); figures: their folder (default out); profile, compare: a file; kernels, emu "
+     "measure: a folder"},
     {"timeline", 0, NULL, "write timeline.json (Chrome trace)"},
     {"json", 0, NULL, "machine-readable output"},
     {"progress", 0, NULL, "show progress also where standard error is no terminal, line by line (default: only on a terminal)"},

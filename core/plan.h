@@ -12,20 +12,21 @@
 
 struct smg_plan {
     uint32_t prompt_tokens, output_tokens; /* representative request */
-    uint32_t sharers;                /* requests in transition on one decode NIC */
-    uint32_t batch;                  /* requests decoded together */
+    uint32_t sharers;                      /* requests in transition on one decode NIC */
+    uint32_t batch;                        /* requests decoded together */
     uint64_t kv_bytes_per_token;
-    struct smg_budget_result budget; /* tp_s, tt_s, window, metadata, Kr raw and clipped */
-    uint64_t proactive_bytes;        /* of the Kr set */
-    uint64_t on_demand_bytes_step;   /* per request and decode step, right after hand-off */
-    uint64_t speculative_bytes;      /* what is left for the trickle */
-    double absent_ratio;             /* expected share of the selected entries outside the Kr set */
-    double on_demand_ratio;          /* the same, or 0 where absent entries are left out */
+    struct smg_budget_result budget;         /* tp_s, tt_s, window, metadata, Kr raw and clipped */
+    uint64_t proactive_bytes;                /* of the Kr set */
+    uint64_t on_demand_bytes_step;           /* per request and decode step, right after hand-off */
+    uint64_t speculative_bytes;              /* what is left for the trickle */
+    double absent_ratio;                     /* expected share of the selected entries outside the Kr set */
+    double on_demand_ratio;                  /* the same, or 0 where absent entries are left out */
     uint32_t present_tokens[SMG_MAX_LAYERS]; /* of the Kr set, per layer */
-    int evicts;                      /* absent entries are left out: nothing is on demand */
-    double ttft_s, ttst_s, tbt_s;    /* ttst_s, tbt_s: NAN where the output has no such token */
-    /* What a step's grants and on-demand replies need of the decode link, how many steps have grants, and the mean TBT when such a
-     * step takes that long; grants_tbt_s is tbt_s where the link keeps up. The closed form of tbt_s is no answer where it is more. */
+    int evicts;                              /* absent entries are left out: nothing is on demand */
+    double ttft_s, ttst_s, tbt_s;            /* ttst_s, tbt_s: NAN where the output has no such token */
+    /* What a step's grants and on-demand replies need of the decode link, how many steps have grants, and the mean TBT when such
+     * a step takes that long; grants_tbt_s is tbt_s where the link keeps up. The closed form of tbt_s is no answer where it is
+     * more. */
     double grants_step_s, grants_tbt_s;
     uint32_t grants_steps;
     /* Share of each pool's capacity that the workload asks for; NAN for a batch, which has no rate. */

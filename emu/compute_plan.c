@@ -1,5 +1,5 @@
-/* What selectors know beforehand, layer by layer, from the calibration request of the planted tensors: InfiniGen's basis and columns.
- * HATA's weights are untrained: training takes a minute a layer, more than a whole emulation. */
+/* What selectors know beforehand, layer by layer, from the calibration request of the planted tensors: InfiniGen's basis and
+ * columns. HATA's weights are untrained: training takes a minute a layer, more than a whole emulation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

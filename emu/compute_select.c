@@ -348,8 +348,8 @@ static int pick(struct pick *p)
     return SMG_ERR_INVALID;
 }
 
-/* Entries of a KV head at most: the cap. What InfiniGen's threshold selects below it is counted here; selection.natural is what the
- * simulator takes for that. */
+/* Entries of a KV head at most: the cap. What InfiniGen's threshold selects below it is counted here; selection.natural is what
+ * the simulator takes for that. */
 static uint32_t most_entries(const struct smg_compute *c, uint32_t tokens)
 {
     double k = floor(c->world->scenario.selection.cap * tokens + 1e-9); /* as smg_selection_k rounds */
@@ -370,8 +370,7 @@ static void all_kept(const struct smg_layout *l, uint32_t layer, int32_t *index,
 int smg_compute_select(struct smg_compute *c, const struct smg_layout *l, uint32_t request, uint32_t step, uint32_t layer,
                        const uint8_t *metadata, int32_t *index, uint32_t cap, uint32_t *row)
 {
-    struct pick p = {c,        request, step, layer, l->grid.tokens, most_entries(c, l->grid.tokens),
-                     metadata, NULL,    NULL, row};
+    struct pick p = {c, request, step, layer, l->grid.tokens, most_entries(c, l->grid.tokens), metadata, NULL, NULL, row};
     int status;
 
     if (!smg_model_layer_selects(&c->world->model, layer)) {

@@ -87,7 +87,8 @@ static int find_provider(struct ofi_fabric *o, const struct smg_fabric_config *c
     char provider[64];
     int n = at ? (int)(at - named) : (int)strlen(named);
     if (!n || n >= (int)sizeof(provider) || (at && !at[1])) {
-        return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED, "libfabric: device '%.100s': expected PROVIDER or PROVIDER@ADDRESS", named);
+        return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED, "libfabric: device '%.100s': expected PROVIDER or PROVIDER@ADDRESS",
+                               named);
     }
     snprintf(provider, sizeof(provider), "%.*s", n, named);
     struct fi_info *hints = hints_create(provider);

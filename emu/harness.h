@@ -1,7 +1,8 @@
 /* The harness of an emulated cluster: forks the instances on this host, or takes those that have joined from others (emu/join.h),
- * and carries what they must know of each other before the fabric is up (addresses, memory keys, the start of the clock), and what
- * they report at the end. One stream socket per child; "child" and "parent" also stand for an instance elsewhere and the router. All
- * hosts run the same build: what goes over a socket has this host's byte order and layout, which the geometry of a hello covers. */
+ * and carries what they must know of each other before the fabric is up (addresses, memory keys, the start of the clock), and
+ * what they report at the end. One stream socket per child; "child" and "parent" also stand for an instance elsewhere and the
+ * router. All hosts run the same build: what goes over a socket has this host's byte order and layout, which the geometry of a
+ * hello covers. */
 #ifndef SMG_EMU_HARNESS_H
 #define SMG_EMU_HARNESS_H
 
@@ -21,26 +22,27 @@ struct smg_publication {
 
 struct smg_harness {
     uint32_t instances;
-    uint16_t self;               /* 0 in the parent */
-    pid_t *pid;                  /* [instances], parent only; 0: on another host, or has ended */
-    int *fd;                     /* [instances], parent: one per child; child: fd[0] is the parent */
-    double start_s;              /* monotonic clock at which the run's clock is 0 */
-    struct smg_pulse *pulse;     /* shared with the children: their signs of life; NULL: they come over the socket */
-    uint32_t *beats;             /* [instances], parent of instances on other hosts: signs of life so far */
-    double beat_s;               /* child on another host: when it gave the last one */
-    int (*stop)(void);           /* parent: non-zero when somebody wants the run to end; NULL: nobody can */
-    uint8_t *lost;               /* [instances] parent only: 1: given up, a missing report is no failure; 2: it gave none */
+    uint16_t self;           /* 0 in the parent */
+    pid_t *pid;              /* [instances], parent only; 0: on another host, or has ended */
+    int *fd;                 /* [instances], parent: one per child; child: fd[0] is the parent */
+    double start_s;          /* monotonic clock at which the run's clock is 0 */
+    struct smg_pulse *pulse; /* shared with the children: their signs of life; NULL: they come over the socket */
+    uint32_t *beats;         /* [instances], parent of instances on other hosts: signs of life so far */
+    double beat_s;           /* child on another host: when it gave the last one */
+    int (*stop)(void);       /* parent: non-zero when somebody wants the run to end; NULL: nobody can */
+    uint8_t *lost;           /* [instances] parent only: 1: given up, a missing report is no failure; 2: it gave none */
 };
 
 /* Forks instances 1..n-1; in a child calls child(arg, harness) and exits with its value. The parent gets the harness. */
 int smg_harness_fork(uint32_t instances, int (*child)(void *arg, struct smg_harness *h), void *arg, struct smg_harness *out,
                      struct smg_diag *diag);
-/* The harness of a router whose instances have joined over fd[1..], which it takes over, and of an instance that has joined over fd. */
+/* The harness of a router whose instances have joined over fd[1..], which it takes over, and of an instance that has joined over
+ * fd. */
 int smg_harness_of_router(uint32_t instances, const int *fd, struct smg_harness *out);
 int smg_harness_of_instance(uint32_t instances, uint16_t self, int fd, struct smg_harness *out);
 /* All-to-all exchange through the parent: every instance gives own and gets all[instances]. The parent waits up to `seconds` for
- * all of them; SMG_ERR_DEADLOCK: one does not answer (it is stopped, or far too slow); SMG_ERR_INTERRUPTED: stop(). A child waits for
- * as long as the parent is there. */
+ * all of them; SMG_ERR_DEADLOCK: one does not answer (it is stopped, or far too slow); SMG_ERR_INTERRUPTED: stop(). A child waits
+ * for as long as the parent is there. */
 int smg_harness_swap(struct smg_harness *h, double seconds, const struct smg_publication *own, struct smg_publication *all,
                      struct smg_diag *diag);
 /* Barrier; agrees on the start of the clock. `seconds` as above. */
@@ -55,8 +57,8 @@ int smg_harness_told(const struct smg_harness *h);
  * killed then, and those that do not end after theirs 5 s later. */
 int smg_harness_report(struct smg_harness *h, int status, const struct smg_run_stats *stats, const struct smg_diag *diag);
 int smg_harness_collect(struct smg_harness *h, double seconds, struct smg_run_stats *stats, struct smg_diag *diag);
-/* Files of an instance on another host, after its report, in the same order on both sides: the child sends what lies at path (an empty
- * string, or nothing there: no file), the parent writes it (an empty string: takes it and keeps nothing). */
+/* Files of an instance on another host, after its report, in the same order on both sides: the child sends what lies at path (an
+ * empty string, or nothing there: no file), the parent writes it (an empty string: takes it and keeps nothing). */
 int smg_harness_put_file(struct smg_harness *h, const char *path);
 int smg_harness_get_file(struct smg_harness *h, uint16_t instance, const char *path, double end_s);
 /* A sign of life of this process, and how many a child has given so far. */

@@ -18,17 +18,17 @@ struct smg_token {
 };
 
 struct smg_join_hello {
-    uint16_t instance;  /* 1.. */
-    uint64_t geometry;  /* digest of the scenario, the model, the requests and the layout of messages */
+    uint16_t instance; /* 1.. */
+    uint64_t geometry; /* digest of the scenario, the model, the requests and the layout of messages */
     struct smg_token token;
 };
 
 enum smg_join_answer {
     SMG_JOIN_WELCOME = 1,
-    SMG_JOIN_STRANGER,  /* wrong token */
-    SMG_JOIN_GEOMETRY,  /* another scenario, model or workload, or another build of the program */
-    SMG_JOIN_INSTANCE,  /* there is no such instance */
-    SMG_JOIN_TAKEN,     /* it is here already */
+    SMG_JOIN_STRANGER, /* wrong token */
+    SMG_JOIN_GEOMETRY, /* another scenario, model or workload, or another build of the program */
+    SMG_JOIN_INSTANCE, /* there is no such instance */
+    SMG_JOIN_TAKEN,    /* it is here already */
     SMG_JOIN_ANSWERS
 };
 
@@ -41,20 +41,22 @@ int smg_join_answer_decode(const uint8_t in[SMG_JOIN_ANSWER_BYTES], enum smg_joi
 /* In a time that depends on neither content. */
 int smg_token_equal(const struct smg_token *a, const struct smg_token *b);
 
-/* What the router answers. here: [instances], whether an instance has joined. The token is looked at first: a stranger learns nothing
- * else. */
+/* What the router answers. here: [instances], whether an instance has joined. The token is looked at first: a stranger learns
+ * nothing else. */
 enum smg_join_answer smg_join_judge(const struct smg_join_hello *hello, const struct smg_token *token, uint64_t geometry,
                                     uint32_t instances, const uint8_t *here);
 
-/* "HOST:PORT", "[V6]:PORT"; for listening also ":PORT" (every address of this host). *fd_out: a listening socket, close-on-exec. */
+/* "HOST:PORT", "[V6]:PORT"; for listening also ":PORT" (every address of this host). *fd_out: a listening socket, close-on-exec.
+ */
 int smg_join_listen(const char *address, int *fd_out, struct smg_diag *diag);
 /* Port a listening socket has (address HOST:0 lets the system choose). */
 uint16_t smg_join_port(int fd);
 /* Router: waits until every instance 1..instances-1 has joined; fd[i] becomes its connection (fd[] is all -1 before). Connections
- * that do not send a hello in 5 s, or a wrong one, are answered and closed, whoever else waits. SMG_ERR_DEADLOCK: not all came within
- * `seconds`; diag names who is missing and the last refusal. SMG_ERR_INTERRUPTED: stop() was non-zero (NULL: nobody can). fd[] holds what has joined in any case. */
-int smg_join_gather(int listening, uint32_t instances, const struct smg_token *token, uint64_t geometry, double seconds, int (*stop)(void),
-                    int *fd, struct smg_diag *diag);
+ * that do not send a hello in 5 s, or a wrong one, are answered and closed, whoever else waits. SMG_ERR_DEADLOCK: not all came
+ * within `seconds`; diag names who is missing and the last refusal. SMG_ERR_INTERRUPTED: stop() was non-zero (NULL: nobody can).
+ * fd[] holds what has joined in any case. */
+int smg_join_gather(int listening, uint32_t instances, const struct smg_token *token, uint64_t geometry, double seconds,
+                    int (*stop)(void), int *fd, struct smg_diag *diag);
 /* Instance: dials until the router answers, for up to `seconds`. SMG_ERR_INVALID: refused, diag says why. stop as above. */
 int smg_join_dial(const char *address, const struct smg_join_hello *hello, double seconds, int (*stop)(void), int *fd_out,
                   struct smg_diag *diag);

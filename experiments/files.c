@@ -22,8 +22,8 @@ int smg_output_open(const char *path, FILE **out, struct smg_diag *diag)
     return SMG_OK;
 }
 
-/* The reason of a write that failed while it was buffered is gone: the system is asked again, in a file that is dropped anyway. 0:
- * it takes more now. */
+/* The reason of a write that failed while it was buffered is gone: the system is asked again, in a file that is dropped anyway.
+ * 0: it takes more now. */
 static int ask_again(FILE *f)
 {
     static const char zeros[65536];

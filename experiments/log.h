@@ -21,7 +21,7 @@
 struct smg_log_file {
     FILE *f;
     uint64_t hash;
-    int error;                   /* errno of the first write that failed, 0: none */
+    int error; /* errno of the first write that failed, 0: none */
 };
 
 struct smg_log_writer {
@@ -39,11 +39,11 @@ int smg_log_append(struct smg_log_writer *w, const char *events_path, const char
 
 struct smg_log_reader {
     struct smg_log_file events, actions;
-    uint64_t steps;              /* read so far */
+    uint64_t steps; /* read so far */
 };
 
-/* Whether both files are whole and unchanged, by their checksums: before the steps are used, so that a byte that is wrong does not
- * look like an agent that acts otherwise. SMG_ERR_PARSE: not a log, cut short, or damaged; diag names the file. */
+/* Whether both files are whole and unchanged, by their checksums: before the steps are used, so that a byte that is wrong does
+ * not look like an agent that acts otherwise. SMG_ERR_PARSE: not a log, cut short, or damaged; diag names the file. */
 int smg_log_check(const char *events_path, const char *actions_path, struct smg_diag *diag);
 int smg_log_open(const char *events_path, const char *actions_path, struct smg_log_reader *out, struct smg_diag *diag);
 /* Reads the next step into e and actions. *more = 0 at the end of both files. SMG_ERR_PARSE: damaged. */

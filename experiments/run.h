@@ -13,9 +13,9 @@
 
 /* A folder being written. */
 struct smg_outdir {
-    char path[SMG_PATH_MAX];     /* final */
+    char path[SMG_PATH_MAX]; /* final */
     char temporary[SMG_PATH_MAX];
-    int lock;                    /* the temporary folder, open and locked; -1: not */
+    int lock; /* the temporary folder, open and locked; -1: not */
 };
 
 /* Whether path may become a record folder: it does not exist, is empty, or holds an earlier run (run.json). SMG_ERR_INVALID: it
@@ -39,10 +39,10 @@ struct smg_run {
     const struct smg_world *world;
     const struct smg_records *records;
     const struct smg_run_stats *stats;
-    const char *driver;          /* "sim" or "emu" */
-    const char *engine;          /* "simgrid", "native", "tcp" ... */
-    const char *scenario_path;   /* as given; "-": standard input, NULL: defaults */
-    const char *losses;          /* which instances were lost, and how, for a person; NULL: records have all that is known */
+    const char *driver;        /* "sim" or "emu" */
+    const char *engine;        /* "simgrid", "native", "tcp" ... */
+    const char *scenario_path; /* as given; "-": standard input, NULL: defaults */
+    const char *losses;        /* which instances were lost, and how, for a person; NULL: records have all that is known */
 };
 
 /* Writes run.json, requests.csv, tokens.csv (records.tokens), decisions.csv (records.decisions; read from the events.bin and
@@ -53,8 +53,8 @@ int smg_run_write(const struct smg_outdir *o, const struct smg_run *run, struct 
 /* Why a failed request failed, for a person: "lost instance 2", or its status. Static texts are copied too. */
 void smg_request_reason(const struct smg_request_record *q, char *text, size_t text_bytes);
 
-/* Digest of what the processes of one run must agree about: the scenario but for its records, the contents of its input files, the
- * requests, the version of the program and the layout of its messages. */
+/* Digest of what the processes of one run must agree about: the scenario but for its records, the contents of its input files,
+ * the requests, the version of the program and the layout of its messages. */
 int smg_run_geometry(const struct smg_world *w, uint64_t *out, struct smg_diag *diag);
 
 /* Feeds the recorded events of DIR to fresh agents; every action must be byte-equal. *steps_out: steps compared. SMG_ERR_VERIFY:

@@ -108,8 +108,8 @@ json_t *smg_synthetic_json(const struct smg_run *run)
 {
     const struct smg_world *w = run->world;
 
-    return json_pack("{s:b, s:b, s:b, s:b}", "importance", w->synthetic_importance, "selection", w->synthetic_selection, "workload",
-                     w->synthetic_workload, "tensors", run->stats && run->stats->attention_outputs);
+    return json_pack("{s:b, s:b, s:b, s:b}", "importance", w->synthetic_importance, "selection", w->synthetic_selection,
+                     "workload", w->synthetic_workload, "tensors", run->stats && run->stats->attention_outputs);
 }
 
 int smg_write_run_json(const struct smg_run *run, const char *path, struct smg_diag *diag)
@@ -149,7 +149,8 @@ static void shorten_paths(json_t *j)
     const char *key;
     json_t *value;
 
-    json_object_foreach (j, key, value) {
+    json_object_foreach(j, key, value)
+    {
         const char *slash = json_is_string(value) ? strrchr(json_string_value(value), '/') : NULL;
         if (slash)
             json_string_set(value, slash + 1);
@@ -163,7 +164,8 @@ static uint64_t mix_inputs(uint64_t hash, const json_t *inputs)
     size_t i;
     json_t *input;
 
-    json_array_foreach (inputs, i, input) {
+    json_array_foreach(inputs, i, input)
+    {
         const char *what = json_string_value(json_object_get(input, "input"));
         const char *digest = json_string_value(json_object_get(input, "fnv1a64"));
         if (!what || !digest || !strcmp(what, "scenario")) /* what a scenario says counts, not how */

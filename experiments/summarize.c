@@ -301,8 +301,7 @@ static int breaks_a_law(const char *dir)
     /* The summary is not needed: that it is missing or unreadable is nothing to say here. */
     if (smg_path_join(dir, "summary.json", path) || smg_file_json(path, &root, NULL))
         return 0;
-    json_array_foreach(json_object_get(root, "conservation"), i, law)
-        broken |= json_is_false(json_object_get(law, "holds"));
+    json_array_foreach(json_object_get(root, "conservation"), i, law) broken |= json_is_false(json_object_get(law, "holds"));
     json_decref(root);
     return broken;
 }
@@ -335,7 +334,8 @@ static int check_twice(const struct run *run, size_t n, struct smg_diag *diag)
     for (size_t i = 1; i < n; i++)
         for (size_t j = 0; j < i; j++)
             if (run[i].device == run[j].device && run[i].inode == run[j].inode)
-                return smg_diag_set(diag, SMG_ERR_INVALID, "%s: the same folder as %s: a run counts once", run[i].dir, run[j].dir);
+                return smg_diag_set(diag, SMG_ERR_INVALID, "%s: the same folder as %s: a run counts once", run[i].dir,
+                                    run[j].dir);
     return SMG_OK;
 }
 

@@ -228,7 +228,8 @@ int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws
                                                   "failed", (int)r->failed));
 
     if (!bad)
-        bad = json_object_set_new(j, "synthetic", smg_synthetic_json(run)) || json_object_set_new(j, "makespan_s", smg_json_real(makespan(r)));
+        bad = json_object_set_new(j, "synthetic", smg_synthetic_json(run)) ||
+              json_object_set_new(j, "makespan_s", smg_json_real(makespan(r)));
     for (size_t i = 0; i < sizeof quantities / sizeof quantities[0] && !bad; i++)
         bad = json_object_set_new(j, quantities[i].name, describe(r, &quantities[i]));
     if (!bad)

@@ -38,8 +38,8 @@ static enum smg_path path_of(const struct smg_action *a)
     }
 }
 
-/* A wire transfer holds the links for its bytes and headers, or for the posting of its messages when that takes longer than these on
- * the slower of the two. */
+/* A wire transfer holds the links for its bytes and headers, or for the posting of its messages when that takes longer than these
+ * on the slower of the two. */
 static int start_wire(struct smg_sim *s, uint16_t instance, struct smg_op *op)
 {
     const struct smg_action *a = &op->action;
@@ -57,8 +57,8 @@ static int start_wire(struct smg_sim *s, uint16_t instance, struct smg_op *op)
     if (status)
         return status;
     return start_flow(s, instance, op, from, to,
-                      smg_cost_wire_bytes((double)(a->bytes + a->mask_bytes) + a->messages * s->world->nic.message_bytes, a->messages,
-                                          s->world->nic.post_cost_s, Bps));
+                      smg_cost_wire_bytes((double)(a->bytes + a->mask_bytes) + a->messages * s->world->nic.message_bytes,
+                                          a->messages, s->world->nic.post_cost_s, Bps));
 }
 
 /* Gathers of instances on one node share its CPU: a flow; alone, or beside an oversubscribed core link (see share_cpu), a fixed

@@ -19,7 +19,7 @@
 /* ---- The allocator that fails once ---- */
 
 static struct {
-    uint64_t calls, fail_at;         /* 0: never */
+    uint64_t calls, fail_at; /* 0: never */
     int64_t live;
 } heap;
 
@@ -181,20 +181,20 @@ static void test_no_room(void **state)
 static void test_lost(void **state)
 {
     (void)state;
-    EVERY("proactive.kr_blocks=20", "detail=iteration", "decode.nodes=2", "faults.instance=1", "faults.at_s=0.001", "faults.detect_s=0.001");
-    EVERY("proactive.kr_blocks=20", "detail=iteration", "decode.nodes=2", "faults.instance=2", "faults.at_s=0.02", "faults.detect_s=0.001");
-    EVERY("scheme=full", "detail=iteration", "prefill.nodes=2", "faults.instance=1", "faults.at_s=0.012", "faults.detect_s=0.001");
+    EVERY("proactive.kr_blocks=20", "detail=iteration", "decode.nodes=2", "faults.instance=1", "faults.at_s=0.001",
+          "faults.detect_s=0.001");
+    EVERY("proactive.kr_blocks=20", "detail=iteration", "decode.nodes=2", "faults.instance=2", "faults.at_s=0.02",
+          "faults.detect_s=0.001");
+    EVERY("scheme=full", "detail=iteration", "prefill.nodes=2", "faults.instance=1", "faults.at_s=0.012",
+          "faults.detect_s=0.001");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_partial),
-        cmocka_unit_test(test_smartgen),
-        cmocka_unit_test(test_keep_and_shared_queue),
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_full),     cmocka_unit_test(test_partial),
+        cmocka_unit_test(test_smartgen), cmocka_unit_test(test_keep_and_shared_queue),
+        cmocka_unit_test(test_entries),  cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_lost),
     };
 

@@ -395,7 +395,7 @@ static void test_bad_models(void **state)
 }
 
 #define SMALL                                                                                                                    \
-    "\"model_type\": \"llama\", \"num_hidden_layers\": 4, \"hidden_size\": 64, \"intermediate_size\": 128, "                           \
+    "\"model_type\": \"llama\", \"num_hidden_layers\": 4, \"hidden_size\": 64, \"intermediate_size\": 128, "                     \
     "\"num_attention_heads\": 8, \"vocab_size\": 100, \"hidden_act\": \"silu\", \"rms_norm_eps\": 1e-6"
 
 /* A key with a default that is misspelt is told; the many keys that are not read are not. */
@@ -439,7 +439,9 @@ int main(void)
         cmocka_unit_test(test_windows_that_never_bind),
         cmocka_unit_test(test_text_config),
         cmocka_unit_test(test_architectures),
-        cmocka_unit_test(test_note), cmocka_unit_test(test_byte_order_mark), cmocka_unit_test(test_bad_models),
+        cmocka_unit_test(test_note),
+        cmocka_unit_test(test_byte_order_mark),
+        cmocka_unit_test(test_bad_models),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -323,9 +323,9 @@ static int remove_recording(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer_against_entry), cmocka_unit_test(test_kept_in_sliding_layers), cmocka_unit_test(test_recording),
-        cmocka_unit_test(test_recording_refusals),  cmocka_unit_test(test_order_of_rankings),
-        cmocka_unit_test(test_domain_shift),
+        cmocka_unit_test(test_layer_against_entry), cmocka_unit_test(test_kept_in_sliding_layers),
+        cmocka_unit_test(test_recording),           cmocka_unit_test(test_recording_refusals),
+        cmocka_unit_test(test_order_of_rankings),   cmocka_unit_test(test_domain_shift),
     };
 
     return cmocka_run_group_tests(tests, name_recording, remove_recording);

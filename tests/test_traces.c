@@ -223,7 +223,8 @@ static void test_refusals(void **state)
     refused(FILE_NAME, SMG_TRACE_CSV, "\xEF\xBB\xBF\r\n", ":1: expected a request trace, found an empty file");
     refused(FILE_NAME, SMG_TRACE_CSV, csv, ": expected a request with prompt and output tokens, found none in 0 rows");
     refused(FILE_NAME, SMG_TRACE_CSV, "arrival,prompt_tokens\n1,2\n",
-            ":1: field 'arrival_s': expected a column of that name, found 'arrival,prompt_tokens'; rename column 'arrival' if it is that");
+            ":1: field 'arrival_s': expected a column of that name, found 'arrival,prompt_tokens'; rename column 'arrival' if it "
+            "is that");
     snprintf(text, sizeof(text), "%s1,2,3\nx,2,3\n", csv);
     refused(FILE_NAME, SMG_TRACE_CSV, text, ":3: field 'arrival_s': expected a number of seconds, found 'x'");
     snprintf(text, sizeof(text), "%s1,2,3\nnan,2,3\n", csv);

@@ -153,7 +153,8 @@ static void test_refusals(void **state)
         {{"selection.file=/", "selection.source=entry"}, "key 'selection.file': /: cannot open: Is a directory", SMG_ERR_IO},
         {{"proactive.importance=/"}, "key 'proactive.importance': /: cannot read: Is a directory", SMG_ERR_IO},
         {{"proactive.ranking=profle"},
-         "key 'proactive.ranking': expected one of profile, sequential, random, streamingllm, optimal, found 'profle'; did you mean "
+         "key 'proactive.ranking': expected one of profile, sequential, random, streamingllm, optimal, found 'profle'; did you "
+         "mean "
          "'profile'?",
          SMG_ERR_NOT_FOUND},
         {{"prefill.tp=3"}, "key 'prefill.tp': 3 must divide prefill.gpus_per_node, which is 2", SMG_ERR_INVALID},
@@ -398,17 +399,10 @@ static void test_reuse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_default_world),
-        cmocka_unit_test(test_prompt_lengths),
-        cmocka_unit_test(test_poisson),
-        cmocka_unit_test(test_trace_world),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_either_source),
-        cmocka_unit_test(test_sliding_layers),
-        cmocka_unit_test(test_open_late),
-        cmocka_unit_test(test_entry_lists),
-        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_default_world), cmocka_unit_test(test_prompt_lengths), cmocka_unit_test(test_poisson),
+        cmocka_unit_test(test_trace_world),   cmocka_unit_test(test_refusals),       cmocka_unit_test(test_types),
+        cmocka_unit_test(test_either_source), cmocka_unit_test(test_sliding_layers), cmocka_unit_test(test_open_late),
+        cmocka_unit_test(test_entry_lists),   cmocka_unit_test(test_reuse),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

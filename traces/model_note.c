@@ -8,11 +8,10 @@
 #include "traces/world.h"
 
 /* What is read, where a default would take its place silently. */
-static const char *const known[] = {"num_key_value_heads",    "num_attention_heads",  "head_dim",
-                                    "max_position_embeddings", "tie_word_embeddings", "torch_dtype",
-                                    "sliding_window",          "layer_types",         "use_sliding_window",
-                                    "max_window_layers",       "quantization_config", "sliding_window_pattern",
-                                    NULL};
+static const char *const known[] = {
+    "num_key_value_heads", "num_attention_heads",    "head_dim",    "max_position_embeddings", "tie_word_embeddings",
+    "torch_dtype",         "sliding_window",         "layer_types", "use_sliding_window",      "max_window_layers",
+    "quantization_config", "sliding_window_pattern", NULL};
 
 enum { LETTERS_MAX = 2 };
 
@@ -45,7 +44,8 @@ int smg_model_note(const char *name_or_path, struct smg_diag *note)
     json_t *root, *text, *unused;
     int found = 0;
 
-    if (smg_data_resolve("models", "model", name_or_path, path, &unread) != SMG_OK || smg_file_json(path, &root, &unread) != SMG_OK) {
+    if (smg_data_resolve("models", "model", name_or_path, path, &unread) != SMG_OK ||
+        smg_file_json(path, &root, &unread) != SMG_OK) {
         return 0;
     }
     text = json_object_get(root, "text_config");

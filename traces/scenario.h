@@ -12,9 +12,10 @@
 
 /* Sets every key to its default. */
 void smg_scenario_default(struct smg_scenario *s);
-/* Reads a scenario file (path, "-": standard input, NULL: defaults only), then applies sets[n] ("a.b=c") in order. On error *out is unchanged and diag
- * names file and line (or --set and key), what was found, what was expected, and the nearest known name. A relative file name
- * inside the scenario (model, trace, importance) is taken relative to the scenario file's folder when it exists there. */
+/* Reads a scenario file (path, "-": standard input, NULL: defaults only), then applies sets[n] ("a.b=c") in order. On error *out
+ * is unchanged and diag names file and line (or --set and key), what was found, what was expected, and the nearest known name. A
+ * relative file name inside the scenario (model, trace, importance) is taken relative to the scenario file's folder when it
+ * exists there. */
 int smg_scenario_load(const char *path, const char *const *sets, size_t n, struct smg_scenario *out, struct smg_diag *diag);
 /* The same, and where each key was given (traces/scenario_origin.h), for what is found wrong later; origins may be NULL, and
  * points at path and sets. */

@@ -248,7 +248,8 @@ void smg_origins_no_simulation(const struct smg_origins *o, const struct smg_sce
 {
     static const struct rule only[] = {
         {"engine", NULL, NULL, "has no effect: only a simulation reads it"},
-        {"network.latency_us", NULL, NULL, "has no effect: only a simulation reads it; the latency of an emulation is its fabric's"},
+        {"network.latency_us", NULL, NULL,
+         "has no effect: only a simulation reads it; the latency of an emulation is its fabric's"},
     };
     size_t i;
 

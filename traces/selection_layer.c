@@ -286,8 +286,8 @@ static int layer_entries(struct smg_selection *base, uint32_t request, uint32_t 
     return SMG_ERR_UNSUPPORTED;
 }
 
-/* Where a layer selects, reuse is in the first times already. One that does not select has fetched all that was absent: blocks only
- * ever become present, so nothing is absent from now on. */
+/* Where a layer selects, reuse is in the first times already. One that does not select has fetched all that was absent: blocks
+ * only ever become present, so nothing is absent from now on. */
 static void layer_keep(struct smg_selection *base, uint32_t request, uint32_t step, uint32_t layer)
 {
     struct open_request *r = find(self(base), request);

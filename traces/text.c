@@ -107,8 +107,8 @@ static char lower(char c)
     return (c >= 'A' && c <= 'Z') ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Letters to change, add, drop or swap with their neighbour (optimal string alignment), case ignored; of the usual matrix three rows
- * are kept. */
+/* Letters to change, add, drop or swap with their neighbour (optimal string alignment), case ignored; of the usual matrix three
+ * rows are kept. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t rows[3][WORD_MAX + 1], *before = rows[0], *above = rows[1], *row = rows[2], *spare, n = strlen(b), i, j, best;
@@ -141,15 +141,16 @@ size_t smg_text_distance(const char *a, const char *b)
     return strlen(a) <= WORD_MAX && strlen(b) <= WORD_MAX ? edit_distance(a, b) : SIZE_MAX;
 }
 
-/* The shortest name that begins with word, case ignored; three letters or more say enough. The key of a group is no longer form of
- * the group's name. */
+/* The shortest name that begins with word, case ignored; three letters or more say enough. The key of a group is no longer form
+ * of the group's name. */
 static const char *beginning_with(const char *word, const char *const *names)
 {
     size_t length = strlen(word);
     const char *found = NULL;
 
     for (; length >= 3 && *names != NULL; names++) {
-        if (strncasecmp(word, *names, length) == 0 && strchr(*names + length, '.') == NULL && (found == NULL || strlen(*names) < strlen(found))) {
+        if (strncasecmp(word, *names, length) == 0 && strchr(*names + length, '.') == NULL &&
+            (found == NULL || strlen(*names) < strlen(found))) {
             found = *names;
         }
     }

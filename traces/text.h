@@ -20,7 +20,8 @@ int smg_text_double(const char *text, double *out);
 /* Whether a text can be written to JSON. */
 int smg_text_is_utf8(const char *text);
 
-/* Letters to change, add, drop or swap with their neighbour between two words of at most 128 bytes, case ignored; SIZE_MAX: longer. */
+/* Letters to change, add, drop or swap with their neighbour between two words of at most 128 bytes, case ignored; SIZE_MAX:
+ * longer. */
 size_t smg_text_distance(const char *a, const char *b);
 
 /* "; did you mean 'x'?" for the nearest of names, "" when nothing is near. */

@@ -12,7 +12,8 @@ typedef const char *(*smg_trace_time_fn)(const char *text, int64_t *origin, doub
 
 /* A number of seconds; the origin is 0. */
 const char *smg_trace_time_seconds(const char *text, int64_t *origin, double *seconds_out);
-/* YYYY-MM-DD HH:MM:SS.fffffff, or with T for the blank, with nothing, Z or +00:00 behind it; the origin is the first row's day. */
+/* YYYY-MM-DD HH:MM:SS.fffffff, or with T for the blank, with nothing, Z or +00:00 behind it; the origin is the first row's day.
+ */
 const char *smg_trace_time_stamp(const char *text, int64_t *origin, double *seconds_out);
 /* Whole nanoseconds; the origin is the first row's time. */
 const char *smg_trace_time_ns(const char *text, int64_t *origin, double *seconds_out);

@@ -14,7 +14,8 @@ void smg_world_free(struct smg_world *w);
 
 /* Reads a Hugging Face config.json as it is (text_config honoured). path or built-in name. */
 int smg_model_load(const char *name_or_path, struct smg_model *out, struct smg_diag *diag);
-/* Whether the file of a model that could be loaded has a key that is not read and may be one that is, misspelt; note says which. */
+/* Whether the file of a model that could be loaded has a key that is not read and may be one that is, misspelt; note says which.
+ */
 int smg_model_note(const char *name_or_path, struct smg_diag *note);
 /* Hardware descriptions by name, from the data folder, or by path of a file in the same form. */
 int smg_gpu_load(const char *name_or_path, struct smg_gpu *out, struct smg_diag *diag);

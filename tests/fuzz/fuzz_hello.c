@@ -1,6 +1,6 @@
-/* What peers tell each other before a queue pair can be used: how an instance joins a run, the hello of every fabric, that of verbs,
- * and the address of a verbs listener. Bytes are those of a message; longer ones are cut, shorter ones filled with zeros. What is accepted is in range, and
- * becomes the same bytes again. */
+/* What peers tell each other before a queue pair can be used: how an instance joins a run, the hello of every fabric, that of
+ * verbs, and the address of a verbs listener. Bytes are those of a message; longer ones are cut, shorter ones filled with zeros.
+ * What is accepted is in range, and becomes the same bytes again. */
 #include <string.h>
 
 #include "emu/fabric_port.h"
