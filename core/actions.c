@@ -3,26 +3,51 @@
 #include <string.h>
 
 #include "core/agent.h"
+#include "core/reserve.h"
 
-/* Room for one more element: *array may move. NULL-safe; on error nothing changes. */
-static int grow(void **array, size_t n, size_t *cap, size_t element_bytes)
+/* Room for n elements: *array may move. On error nothing changes. */
+static int reserve(void **array, size_t n, size_t *cap, size_t element_bytes)
 {
-    size_t want = *cap > 0 ? *cap * 2 : 16;
     void *moved;
 
-    if (n < *cap) {
+    if (n <= *cap) {
         return SMG_OK;
     }
-    if (want <= *cap || want > SIZE_MAX / element_bytes) {
+    if (n > SIZE_MAX / element_bytes) {
         return SMG_ERR_NOMEM;
     }
-    moved = realloc(*array, want * element_bytes);
+    moved = realloc(*array, n * element_bytes);
     if (moved == NULL) {
         return SMG_ERR_NOMEM;
     }
     *array = moved;
-    *cap = want;
+    *cap = n;
     return SMG_OK;
+}
+
+/* Room for one more. */
+static int grow(void **array, size_t n, size_t *cap, size_t element_bytes)
+{
+    size_t want = *cap > 0 ? *cap * 2 : 16;
+
+    if (n < *cap) {
+        return SMG_OK;
+    }
+    return want > *cap ? reserve(array, want, cap, element_bytes) : SMG_ERR_NOMEM;
+}
+
+int smg_actions_reserve(struct smg_actions *a, size_t actions, size_t items)
+{
+    void *array = a->action;
+    int status = reserve(&array, actions, &a->cap, sizeof(*a->action));
+
+    a->action = array;
+    array = a->items;
+    if (status == SMG_OK) {
+        status = reserve(&array, items, &a->cap_items, sizeof(*a->items));
+    }
+    a->items = array;
+    return status;
 }
 
 void smg_actions_free(struct smg_actions *a)

@@ -5,6 +5,7 @@
 
 #include "core/agent_priv.h"
 #include "core/plugin.h"
+#include "core/reserve.h"
 #include "core/rng.h"
 
 static const struct smg_agent_type *agent_type(const struct smg_world *w, uint16_t instance)
@@ -40,14 +41,23 @@ int smg_agent_create(const struct smg_world *w, uint16_t instance, struct smg_ag
     return SMG_OK;
 }
 
+int smg_agent_reserve(struct smg_agent *a)
+{
+    return a->type->reserve(a);
+}
+
 void smg_agent_destroy(struct smg_agent *a)
 {
+    struct smg_store store;
+
     if (!a)
         return;
     for (size_t i = 0; i < SMG_RANK_CACHE; i++)
         smg_rank_unref(a->ranks[i].rank);
     free(a->lost);
+    store = a->store; /* the reserve outlives the agent, which gives its pieces back */
     a->type->destroy(a);
+    smg_store_free(&store);
 }
 
 /* Requests, peers and layers that exist. What an event says of the agent's own state is the agent's to check. */
@@ -171,7 +181,7 @@ int smg_agent_rank(struct smg_agent *a, uint32_t request, const struct smg_grid 
     slot = rank_slot(a, key, &hit);
     if (!hit) {
         struct smg_rank *fresh = NULL;
-        status = smg_rank_create(type, &in, &fresh);
+        status = smg_rank_create_in(&a->store, type, &in, &fresh);
         if (status)
             return status;
         smg_rank_unref(a->ranks[slot].rank);

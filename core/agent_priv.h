@@ -5,6 +5,7 @@
 #include "core/agent.h"
 #include "core/rank.h"
 #include "core/scheme.h"
+#include "core/store.h"
 
 struct smg_agent_type {
     const char *name;
@@ -12,6 +13,7 @@ struct smg_agent_type {
     void (*destroy)(struct smg_agent *a);
     int (*step)(struct smg_agent *a, const struct smg_event *e, struct smg_actions *out);
     const struct smg_records *(*records)(const struct smg_agent *a);
+    int (*reserve)(struct smg_agent *a);
 };
 
 #define SMG_RANK_CACHE 8
@@ -30,6 +32,7 @@ struct smg_agent {
     } ranks[SMG_RANK_CACHE];
     uint32_t rank_clock;
     int32_t *lost; /* [instances] 0: there, else why it is lost */
+    struct smg_store store; /* of what comes and goes with requests */
 };
 
 extern const struct smg_agent_type smg_router_agent;

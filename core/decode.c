@@ -15,6 +15,7 @@
 #include "core/agent_priv.h"
 #include "core/cost.h"
 #include "core/hack.h"
+#include "core/reserve.h"
 #include "core/selection.h"
 #include "core/split.h"
 
@@ -83,7 +84,7 @@ static struct seat *seat_get(struct decode *d, uint32_t request)
         at = &(*at)->next;
     if (*at && (*at)->request == request)
         return *at;
-    s = calloc(1, sizeof *s);
+    s = smg_store_take(&d->base.store, sizeof *s);
     if (!s)
         return NULL;
     s->request = request;
@@ -100,7 +101,7 @@ static void seat_remove(struct decode *d, struct seat *s)
         at = &(*at)->next;
     *at = s->next;
     smg_rank_unref(s->rank);
-    free(s);
+    smg_store_give(&d->base.store, s);
 }
 
 static void decode_destroy(struct smg_agent *a)
@@ -144,6 +145,18 @@ static int decode_create(const struct smg_world *w, struct smg_agent **out)
     d->barrier_open = !smg_world_barrier(w);
     *out = &d->base;
     return SMG_OK;
+}
+
+static int decode_reserve(struct smg_agent *a)
+{
+    uint64_t bytes = 0;
+    struct smg_grid g;
+
+    for (uint32_t i = 0; i < a->world->n_requests; i++) {
+        smg_agent_grid(a, a->world->requests[i].prompt_tokens, &g);
+        bytes += smg_store_cost(sizeof(struct seat)) + smg_rank_cost(&g);
+    }
+    return smg_store_reserve(&a->store, bytes);
 }
 
 /* ---- Lanes of a stage ---- */
@@ -859,4 +872,4 @@ static int decode_step(struct smg_agent *a, const struct smg_event *e, struct sm
     }
 }
 
-const struct smg_agent_type smg_decode_agent = {"decode", decode_create, decode_destroy, decode_step, NULL};
+const struct smg_agent_type smg_decode_agent = {"decode", decode_create, decode_destroy, decode_step, NULL, decode_reserve};

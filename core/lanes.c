@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reserve.h"
+
 struct smg_lane_queue {
     uint32_t key;                /* of lane and peer */
     struct smg_op *head, **tail;
@@ -21,6 +23,7 @@ struct smg_lanes {
     struct smg_lane_queue *check, *blocked;
     struct smg_op *open;          /* all operations queued or running, newest first */
     size_t n_open;
+    struct smg_store store;       /* of lanes, operations and their items */
 };
 
 enum { FIRST_SLOTS = 16 };
@@ -43,10 +46,10 @@ int smg_lanes_create(uint16_t instance, uint32_t peers, struct smg_lanes **out)
     return SMG_OK;
 }
 
-static void op_free(struct smg_op *op)
+static void op_free(struct smg_lanes *l, struct smg_op *op)
 {
-    free(op->items);
-    free(op);
+    smg_store_give(&l->store, op->items);
+    smg_store_give(&l->store, op);
 }
 
 void smg_lanes_destroy(struct smg_lanes *l)
@@ -56,10 +59,11 @@ void smg_lanes_destroy(struct smg_lanes *l)
     while (l->open) {
         struct smg_op *op = l->open;
         l->open = op->open_next;
-        op_free(op);
+        op_free(l, op);
     }
     for (size_t i = 0; i < l->cap; i++)
-        free(l->slot[i]);
+        smg_store_give(&l->store, l->slot[i]);
+    smg_store_free(&l->store);
     free(l->slot);
     free(l);
 }
@@ -86,9 +90,8 @@ static struct smg_lane_queue **slot_of(struct smg_lane_queue **slot, size_t cap,
     return &slot[i];
 }
 
-static int grow(struct smg_lanes *l)
+static int grow(struct smg_lanes *l, size_t cap)
 {
-    size_t cap = 2 * l->cap;
     struct smg_lane_queue **slot = calloc(cap, sizeof(struct smg_lane_queue *));
 
     if (!slot)
@@ -107,9 +110,9 @@ static int lane_get(struct smg_lanes *l, uint32_t key, struct smg_lane_queue **o
     struct smg_lane_queue *q = *slot_of(l->slot, l->cap, key);
 
     if (!q) {
-        if (2 * (l->used + 1) > l->cap && grow(l))
+        if (2 * (l->used + 1) > l->cap && grow(l, 2 * l->cap))
             return SMG_ERR_NOMEM;
-        q = calloc(1, sizeof *q);
+        q = smg_store_take(&l->store, sizeof *q);
         if (!q)
             return SMG_ERR_NOMEM;
         q->key = key;
@@ -119,6 +122,18 @@ static int lane_get(struct smg_lanes *l, uint32_t key, struct smg_lane_queue **o
     }
     *out = q;
     return SMG_OK;
+}
+
+int smg_lanes_reserve(struct smg_lanes *l, uint64_t ops, uint64_t lists_bytes)
+{
+    size_t lanes = SMG_LANES + 3 * (size_t)l->peers, cap = l->cap;
+
+    while (cap < 2 * (lanes + 1))
+        cap *= 2;
+    if (cap > l->cap && grow(l, cap))
+        return SMG_ERR_NOMEM;
+    return smg_store_reserve(&l->store, lanes * smg_store_cost(sizeof(struct smg_lane_queue)) +
+                                            ops * smg_store_cost(sizeof(struct smg_op)) + lists_bytes);
 }
 
 /* ---- Operations ---- */
@@ -171,15 +186,15 @@ int smg_lanes_submit(struct smg_lanes *l, const struct smg_action *a, const stru
         return SMG_ERR_INVALID;
     if (lane_get(l, key, &q))
         return SMG_ERR_NOMEM;
-    op = calloc(1, sizeof *op);
+    op = smg_store_take(&l->store, sizeof *op);
     if (!op)
         return SMG_ERR_NOMEM;
     op->action = *a;
     op->instance = l->instance;
     if (a->n_items) {
-        op->items = malloc(a->n_items * sizeof *op->items);
+        op->items = smg_store_take_raw(&l->store, a->n_items * sizeof *op->items);
         if (!op->items) {
-            op_free(op);
+            op_free(l, op);
             return SMG_ERR_NOMEM;
         }
         memcpy(op->items, items, a->n_items * sizeof *op->items);
@@ -254,7 +269,7 @@ void smg_lanes_complete(struct smg_lanes *l, struct smg_op *op)
         q->blocked = 0;
         check_later(l, q);
     }
-    op_free(op);
+    op_free(l, op);
 }
 
 struct smg_op *smg_lanes_to(const struct smg_lanes *l, uint16_t peer)

@@ -1,11 +1,11 @@
 #include "core/ledger.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/reserve.h"
 #include "core/status.h"
 
-/* layers <= SMG_MAX_LAYERS: products of layers and one 32-bit count fit; the second count is left to calloc() to check. */
+/* layers <= SMG_MAX_LAYERS: products of layers and one 32-bit count fit, and so do those of layers, heads and words. */
 _Static_assert(sizeof(size_t) >= 8, "sizes of [layers][heads] rows need 64 bits");
 
 static uint32_t kept_words(const struct smg_ledger *l)
@@ -37,35 +37,54 @@ static void mask_init(struct smg_ledger *l)
     }
 }
 
+static uint64_t kept_bytes(const struct smg_ledger *l)
+{
+    return (uint64_t)kept_words(l) * l->grid.model->layers * l->grid.model->kv_heads * sizeof(uint64_t);
+}
+
 static int kept_create(struct smg_ledger *l)
 {
-    const struct smg_model *m = l->grid.model;
-
-    l->kept = calloc(kept_words(l), (size_t)m->layers * m->kv_heads * sizeof(uint64_t));
+    l->kept = smg_store_take(l->store, kept_bytes(l));
     return l->kept != NULL ? SMG_OK : SMG_ERR_NOMEM;
+}
+
+uint64_t smg_ledger_cost(const struct smg_grid *g, uint32_t output_tokens, int reuse, int external_mask)
+{
+    const struct smg_ledger l = {.grid = *g};
+    uint64_t layers = g->model->layers, mask = layers * ((uint64_t)g->tokens + output_tokens);
+
+    return smg_store_cost(sizeof(l)) + smg_store_cost(layers * g->blocks) + (external_mask ? 0 : smg_store_cost(mask)) +
+           (reuse ? smg_store_cost(kept_bytes(&l)) : 0);
 }
 
 int smg_ledger_create(const struct smg_grid *g, uint32_t output_tokens, int reuse, int8_t *external_mask, struct smg_ledger **out)
 {
-    uint32_t layers = g->model->layers;
+    return smg_ledger_create_in(NULL, g, output_tokens, reuse, external_mask, out);
+}
+
+int smg_ledger_create_in(struct smg_store *s, const struct smg_grid *g, uint32_t output_tokens, int reuse, int8_t *external_mask,
+                         struct smg_ledger **out)
+{
+    uint64_t layers = g->model->layers;
     struct smg_ledger *l;
     int status = SMG_ERR_NOMEM;
 
     if (output_tokens > UINT32_MAX - g->tokens) {
         return SMG_ERR_RANGE;
     }
-    l = calloc(1, sizeof(*l));
+    l = smg_store_take(s, sizeof(*l));
     if (l == NULL) {
         return SMG_ERR_NOMEM;
     }
+    l->store = s;
     l->grid = *g;
     l->width = g->tokens + output_tokens;
-    l->writes = calloc(g->blocks, layers);
+    l->writes = smg_store_take(s, layers * g->blocks);
     if (l->writes == NULL) {
         goto err_free_ledger;
     }
     l->mask_owned = external_mask == NULL;
-    l->mask = l->mask_owned ? calloc(l->width, layers) : external_mask;
+    l->mask = l->mask_owned ? smg_store_take(s, layers * l->width) : external_mask;
     if (l->mask == NULL) {
         goto err_free_writes;
     }
@@ -78,12 +97,12 @@ int smg_ledger_create(const struct smg_grid *g, uint32_t output_tokens, int reus
 
 err_free_mask:
     if (l->mask_owned) {
-        free(l->mask);
+        smg_store_give(s, l->mask);
     }
 err_free_writes:
-    free(l->writes);
+    smg_store_give(s, l->writes);
 err_free_ledger:
-    free(l);
+    smg_store_give(s, l);
     return status;
 }
 
@@ -92,12 +111,12 @@ void smg_ledger_destroy(struct smg_ledger *l)
     if (l == NULL) {
         return;
     }
-    free(l->kept);
+    smg_store_give(l->store, l->kept);
     if (l->mask_owned) {
-        free(l->mask);
+        smg_store_give(l->store, l->mask);
     }
-    free(l->writes);
-    free(l);
+    smg_store_give(l->store, l->writes);
+    smg_store_give(l->store, l);
 }
 
 const int8_t *smg_ledger_mask(const struct smg_ledger *l, uint32_t layer)

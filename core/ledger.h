@@ -15,8 +15,11 @@
 
 enum smg_mask_value { SMG_MASK_PAD = 0, SMG_MASK_LOCAL = 1, SMG_MASK_REMOTE = 2 };
 
+struct smg_store;
+
 struct smg_ledger {
     struct smg_grid grid;
+    struct smg_store *store;     /* that it is of; NULL: the heap */
     uint32_t width;              /* N + output tokens */
     int8_t *mask;                /* [layers][width] */
     int mask_owned;

@@ -47,6 +47,7 @@ libsmgcore_la_SOURCES = \
 	core/record.h \
 	core/rng.c \
 	core/rng.h \
+	core/reserve.h \
 	core/router.c \
 	core/scheme.c \
 	core/scheme.h \
@@ -64,5 +65,7 @@ libsmgcore_la_SOURCES = \
 	core/stats.h \
 	core/status.c \
 	core/status.h \
+	core/store.c \
+	core/store.h \
 	core/world.c \
 	core/world.h

@@ -11,11 +11,13 @@ struct smg_pool_wait {
     struct smg_pool_wait *next;
     uint32_t request, op;
     uint64_t bytes;
+    int reserved;
 };
 
 struct smg_pool {
     uint64_t total_bytes, used_bytes;
     struct smg_pool_wait *waiting, **tail;
+    struct smg_pool_wait *room, *spare; /* reserved, NULL: taken as they come; those of it that do not wait */
 };
 
 void smg_pool_init(struct smg_pool *p, uint64_t total_bytes);

@@ -10,6 +10,7 @@
 
 #include "core/agent_priv.h"
 #include "core/cost.h"
+#include "core/reserve.h"
 
 enum { PUSH_WINDOW = 2 };
 
@@ -103,22 +104,22 @@ static struct chunk *fifo_pop(struct fifo *f)
     return c;
 }
 
-static uint32_t fifo_clear(struct fifo *f)
+static uint32_t fifo_clear(struct prefill *p, struct fifo *f)
 {
     struct chunk *c;
     uint32_t n = 0;
 
     for (; (c = fifo_pop(f)); n++)
-        free(c);
+        smg_store_give(&p->base.store, c);
     return n;
 }
 
-static void job_free(struct job *j)
+static void job_free(struct prefill *p, struct job *j)
 {
     for (int q = 0; q < QUEUES; q++)
-        fifo_clear(&j->queue[q]);
+        fifo_clear(p, &j->queue[q]);
     smg_rank_unref(j->rank);
-    free(j);
+    smg_store_give(&p->base.store, j);
 }
 
 static struct job *job_find(struct prefill *p, uint32_t request)
@@ -139,7 +140,7 @@ static struct job *job_get(struct prefill *p, uint32_t request)
         at = &(*at)->next;
     if (*at && (*at)->request == request)
         return *at;
-    j = calloc(1, sizeof *j);
+    j = smg_store_take(&p->base.store, sizeof *j);
     if (!j)
         return NULL;
     j->request = request;
@@ -157,7 +158,7 @@ static void job_remove(struct prefill *p, struct job *j)
     while (*at != j)
         at = &(*at)->next;
     *at = j->next;
-    job_free(j);
+    job_free(p, j);
 }
 
 static void prefill_destroy(struct smg_agent *a)
@@ -188,9 +189,14 @@ static int prefill_create(const struct smg_world *w, struct smg_agent **out)
 
 /* ---- Cutting layers into chunks ---- */
 
-static struct chunk *chunk_new(uint16_t purpose, uint16_t layer, uint32_t cap_items)
+static uint64_t chunk_bytes(uint64_t items)
 {
-    struct chunk *c = calloc(1, sizeof *c + cap_items * sizeof c->item[0]);
+    return sizeof(struct chunk) + items * sizeof(struct smg_item);
+}
+
+static struct chunk *chunk_new(struct prefill *p, uint16_t purpose, uint16_t layer, uint32_t cap_items)
+{
+    struct chunk *c = smg_store_take(&p->base.store, chunk_bytes(cap_items));
 
     if (c) {
         c->purpose = purpose;
@@ -202,11 +208,11 @@ static struct chunk *chunk_new(uint16_t purpose, uint16_t layer, uint32_t cap_it
 /* Queues a complete chunk. It was made with room for the most items it could have got: what is left over goes back. */
 static void enqueue(struct prefill *p, struct job *j, enum queue q, struct chunk *c)
 {
-    struct chunk *fits = realloc(c, sizeof *c + c->n_items * sizeof c->item[0]);
+    struct chunk *fits = smg_store_fit(&p->base.store, c, chunk_bytes(c->n_items));
     struct peer *to = &p->peer[j->partner];
     struct job **at = &to->busy;
 
-    fifo_push(&j->queue[q], fits ? fits : c);
+    fifo_push(&j->queue[q], fits);
     to->waiting[q]++;
     if (j->waiting++)
         return;
@@ -248,7 +254,7 @@ static int queue_metadata(struct prefill *p, struct job *j, uint16_t layer)
     if (total > UINT32_MAX)
         return SMG_ERR_RANGE; /* items tell pieces of metadata by 32-bit offsets */
     for (uint64_t at = 0; at < total; at += limit) {
-        struct chunk *c = chunk_new(SMG_FOR_METADATA, layer, 1);
+        struct chunk *c = chunk_new(p, SMG_FOR_METADATA, layer, 1);
         if (!c)
             return SMG_ERR_NOMEM;
         c->bytes = total - at < limit ? total - at : limit;
@@ -296,7 +302,7 @@ static int queue_blocks(struct prefill *p, struct job *j, uint16_t layer)
             c = NULL;
         }
         if (!c) {
-            c = chunk_new(SMG_FOR_PUSH, layer, j->grid.blocks - m);
+            c = chunk_new(p, SMG_FOR_PUSH, layer, j->grid.blocks - m);
             if (!c)
                 return SMG_ERR_NOMEM;
             j->push_left++;
@@ -324,6 +330,31 @@ static int queue_layers(struct prefill *p, struct job *j)
     return status;
 }
 
+/* What a request takes of the store. Each block goes once, and a chunk takes no more than one for each of its blocks would; a
+ * chunk that is being filled has room for the blocks that are left. */
+static uint64_t request_cost(const struct prefill *p, uint32_t request, uint64_t *filling)
+{
+    const struct smg_world *w = p->base.world;
+    uint64_t tokens = w->requests[request].prompt_tokens, limit = smg_world_chunk_bytes(w), blocks, pieces;
+    struct smg_grid g;
+
+    smg_agent_grid(&p->base, (uint32_t)tokens, &g);
+    blocks = smg_grid_total_blocks(&g);
+    pieces = w->model.layers * ((tokens * p->metadata_token_bytes + limit - 1) / limit);
+    if (*filling < 2 * smg_store_cost(chunk_bytes(blocks)))
+        *filling = 2 * smg_store_cost(chunk_bytes(blocks)); /* of each size up to this one, one at a time */
+    return smg_store_cost(sizeof(struct job)) + smg_rank_cost(&g) + (blocks + pieces) * smg_store_cost(chunk_bytes(1));
+}
+
+static int prefill_reserve(struct smg_agent *a)
+{
+    uint64_t bytes = 0, filling = 0;
+
+    for (uint32_t i = 0; i < a->world->n_requests; i++)
+        bytes += request_cost(prefill_of(a), i, &filling);
+    return smg_store_reserve(&a->store, bytes + filling);
+}
+
 /* ---- Posting ---- */
 
 static int post_write(struct prefill *p, struct job *j, struct chunk *c, enum smg_lane lane, struct smg_actions *out)
@@ -344,7 +375,7 @@ static int post_write(struct prefill *p, struct job *j, struct chunk *c, enum sm
         for (uint32_t i = 0; i < c->n_items && !status; i++)
             status = smg_actions_item(out, &c->item[i]);
     }
-    free(c);
+    smg_store_give(&p->base.store, c);
     return status;
 }
 
@@ -411,7 +442,7 @@ static int queue_grant(struct prefill *p, struct job *j, uint32_t blocks, struct
         const struct smg_block_id *b = &j->rank->order[j->sent_next++];
         uint64_t bytes = smg_grid_range_bytes(&j->grid, b->layer, b->block, 1);
         if (!c)
-            c = chunk_new(SMG_FOR_SPECULATIVE, b->layer, blocks);
+            c = chunk_new(p, SMG_FOR_SPECULATIVE, b->layer, blocks);
         if (!c)
             return SMG_ERR_NOMEM;
         chunk_add(c, j->request, b->layer, b->block, bytes, smg_grid_range_tokens(&j->grid, b->layer, b->block, 1));
@@ -488,7 +519,7 @@ static int retire(struct prefill *p, struct job *j, struct smg_actions *out)
 static void drop_queues(struct prefill *p, struct job *j)
 {
     for (int q = 0; q < QUEUES; q++)
-        p->peer[j->partner].waiting[q] -= fifo_clear(&j->queue[q]);
+        p->peer[j->partner].waiting[q] -= fifo_clear(p, &j->queue[q]);
     if (j->waiting)
         not_busy(p, j);
     j->waiting = 0;
@@ -834,4 +865,4 @@ static int prefill_step(struct smg_agent *a, const struct smg_event *e, struct s
     }
 }
 
-const struct smg_agent_type smg_prefill_agent = {"prefill", prefill_create, prefill_destroy, prefill_step, NULL};
+const struct smg_agent_type smg_prefill_agent = {"prefill", prefill_create, prefill_destroy, prefill_step, NULL, prefill_reserve};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reserve.h"
 #include "core/status.h"
 
 /* A new ranking is a file core/rank_NAME.c, its declaration here, and its line in the table. */
@@ -55,10 +56,11 @@ static struct smg_block_id block_id(uint32_t layer, uint32_t block)
 }
 
 /* Scores the non-empty blocks of the layers that are not dense into list[]. */
-static int score_layers(const struct smg_rank_type *type, const struct smg_rank_input *in, struct scored_block *list)
+static int score_layers(struct smg_store *s, const struct smg_rank_type *type, const struct smg_rank_input *in,
+                        struct scored_block *list)
 {
     const struct smg_grid *g = in->grid;
-    float *score = calloc(g->blocks, sizeof(*score));
+    float *score = smg_store_take(s, g->blocks * sizeof(*score));
     int status = SMG_OK;
 
     if (score == NULL) {
@@ -75,7 +77,7 @@ static int score_layers(const struct smg_rank_type *type, const struct smg_rank_
             list++;
         }
     }
-    free(score);
+    smg_store_give(s, score);
     return status;
 }
 
@@ -91,7 +93,8 @@ static uint32_t place_dense(const struct smg_grid *g, struct smg_block_id *order
     return n;
 }
 
-static int place_scored(const struct smg_rank_type *type, const struct smg_rank_input *in, struct smg_block_id *order, uint32_t n)
+static int place_scored(struct smg_store *s, const struct smg_rank_type *type, const struct smg_rank_input *in,
+                        struct smg_block_id *order, uint32_t n)
 {
     struct scored_block *list;
     int status;
@@ -99,18 +102,18 @@ static int place_scored(const struct smg_rank_type *type, const struct smg_rank_
     if (n == 0) {
         return SMG_OK;
     }
-    list = calloc(n, sizeof(*list));
+    list = smg_store_take(s, n * sizeof(*list));
     if (list == NULL) {
         return SMG_ERR_NOMEM;
     }
-    status = score_layers(type, in, list);
+    status = score_layers(s, type, in, list);
     if (status == SMG_OK) {
         qsort(list, n, sizeof(*list), compare_scored);
         for (uint32_t i = 0; i < n; i++) {
             order[i] = list[i].id;
         }
     }
-    free(list);
+    smg_store_give(s, list);
     return status;
 }
 
@@ -123,7 +126,22 @@ static void fill_positions(struct smg_rank *r)
     }
 }
 
+uint64_t smg_rank_cost(const struct smg_grid *g)
+{
+    uint64_t total = smg_grid_total_blocks(g), all = (uint64_t)g->model->layers * g->blocks;
+
+    return smg_store_cost(sizeof(struct smg_rank)) + smg_store_cost(total * sizeof(struct smg_block_id)) +
+           smg_store_cost(all * sizeof(uint32_t)) + smg_store_cost(total * sizeof(struct scored_block)) +
+           smg_store_cost(g->blocks * sizeof(float));
+}
+
 int smg_rank_create(const struct smg_rank_type *type, const struct smg_rank_input *in, struct smg_rank **out)
+{
+    return smg_rank_create_in(NULL, type, in, out);
+}
+
+int smg_rank_create_in(struct smg_store *s, const struct smg_rank_type *type, const struct smg_rank_input *in,
+                       struct smg_rank **out)
 {
     const struct smg_grid *g = in->grid;
     struct smg_rank *r;
@@ -133,24 +151,25 @@ int smg_rank_create(const struct smg_rank_type *type, const struct smg_rank_inpu
     if (g->model->layers == 0 || g->blocks > UINT32_MAX / g->model->layers) {
         return SMG_ERR_RANGE;
     }
-    r = calloc(1, sizeof(*r));
+    r = smg_store_take(s, sizeof(*r));
     if (r == NULL) {
         return SMG_ERR_NOMEM;
     }
+    r->store = s;
     r->total = smg_grid_total_blocks(g);
     r->layers = g->model->layers;
     r->blocks = g->blocks;
     r->references = 1;
-    r->order = calloc(r->total, sizeof(*r->order));
+    r->order = smg_store_take(s, r->total * sizeof(*r->order));
     if (r->order == NULL) {
         goto err_free_rank;
     }
-    r->position = calloc(r->blocks, r->layers * sizeof(*r->position));
+    r->position = smg_store_take(s, (uint64_t)r->blocks * r->layers * sizeof(*r->position));
     if (r->position == NULL) {
         goto err_free_order;
     }
     dense = place_dense(g, r->order);
-    status = place_scored(type, in, r->order + dense, r->total - dense);
+    status = place_scored(s, type, in, r->order + dense, r->total - dense);
     if (status != SMG_OK) {
         goto err_free_position;
     }
@@ -159,11 +178,11 @@ int smg_rank_create(const struct smg_rank_type *type, const struct smg_rank_inpu
     return SMG_OK;
 
 err_free_position:
-    free(r->position);
+    smg_store_give(s, r->position);
 err_free_order:
-    free(r->order);
+    smg_store_give(s, r->order);
 err_free_rank:
-    free(r);
+    smg_store_give(s, r);
     return status;
 }
 
@@ -178,7 +197,7 @@ void smg_rank_unref(struct smg_rank *r)
     if (r == NULL || --r->references > 0) {
         return;
     }
-    free(r->position);
-    free(r->order);
-    free(r);
+    smg_store_give(r->store, r->position);
+    smg_store_give(r->store, r->order);
+    smg_store_give(r->store, r);
 }

@@ -15,6 +15,8 @@ struct smg_block_id {
     uint32_t block;
 };
 
+struct smg_store;
+
 /* A total order of the non-empty blocks of a prompt. Dense layers always come first, in (layer, block) order. */
 struct smg_rank {
     uint32_t total;                  /* non-empty blocks */
@@ -22,6 +24,7 @@ struct smg_rank {
     struct smg_block_id *order;      /* [total], best first */
     uint32_t *position;              /* [layers][blocks], place in the order; UINT32_MAX for an empty block */
     uint32_t references;
+    struct smg_store *store;         /* that it is of; NULL: the heap */
 };
 
 /* What a ranking may look at. */

@@ -1,9 +1,11 @@
 #include "core/record.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reserve.h"
 #include "core/status.h"
 
 int smg_records_init(struct smg_records *r, uint32_t n_requests)
@@ -28,16 +30,24 @@ void smg_records_free(struct smg_records *r)
     memset(r, 0, sizeof *r);
 }
 
+int smg_records_reserve(struct smg_records *r, size_t tokens)
+{
+    struct smg_token_record *grown;
+
+    if (tokens <= r->cap_tokens)
+        return SMG_OK;
+    grown = tokens <= SIZE_MAX / sizeof *grown ? realloc(r->token, tokens * sizeof *grown) : NULL;
+    if (!grown)
+        return SMG_ERR_NOMEM;
+    r->token = grown;
+    r->cap_tokens = tokens;
+    return SMG_OK;
+}
+
 int smg_records_token(struct smg_records *r, const struct smg_token_record *t)
 {
-    if (r->n_tokens == r->cap_tokens) {
-        size_t cap = r->cap_tokens ? 2 * r->cap_tokens : 256;
-        struct smg_token_record *grown = realloc(r->token, cap * sizeof *grown);
-        if (!grown)
-            return SMG_ERR_NOMEM;
-        r->token = grown;
-        r->cap_tokens = cap;
-    }
+    if (r->n_tokens == r->cap_tokens && smg_records_reserve(r, r->cap_tokens ? 2 * r->cap_tokens : 256))
+        return SMG_ERR_NOMEM;
     r->token[r->n_tokens++] = *t;
     return SMG_OK;
 }

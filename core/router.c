@@ -6,6 +6,7 @@
 #include "core/agent_priv.h"
 #include "core/cost.h"
 #include "core/record.h"
+#include "core/reserve.h"
 
 struct router {
     struct smg_agent base;
@@ -90,6 +91,15 @@ static int router_create(const struct smg_world *w, struct smg_agent **out)
     }
     *out = &r->base;
     return SMG_OK;
+}
+
+static int router_reserve(struct smg_agent *a)
+{
+    uint64_t tokens = 0;
+
+    for (uint32_t i = 0; i < a->world->n_requests; i++)
+        tokens += a->world->requests[i].output_tokens;
+    return smg_records_reserve(&router_of(a)->records, tokens);
 }
 
 /* ---- Choosing instances ---- */
@@ -603,4 +613,4 @@ static const struct smg_records *router_records(const struct smg_agent *a)
     return &((const struct router *)a)->records;
 }
 
-const struct smg_agent_type smg_router_agent = {"router", router_create, router_destroy, router_step, router_records};
+const struct smg_agent_type smg_router_agent = {"router", router_create, router_destroy, router_step, router_records, router_reserve};

@@ -39,6 +39,9 @@ struct smg_selection_type {
                    uint32_t *k_out);
     /* Fetched entries of that step and layer are now kept (KV reuse). */
     void (*keep)(struct smg_selection *s, uint32_t request, uint32_t step, uint32_t layer);
+    /* Takes memory for all requests of the world at once, for a driver that must not allocate while its clock runs; before the
+     * first open. SMG_ERR_NOMEM. NULL: memory is taken as it is needed. */
+    int (*reserve)(struct smg_selection *s);
 };
 
 /* Base of every source. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/ledger.h"
+#include "core/reserve.h"
 #include "core/status.h"
 
 /* Where an entry is: one of enum smg_mask_value, SMG_MASK_PAD for an entry to drop. */
@@ -129,27 +130,46 @@ static void cut_receives(struct smg_scatter_plan *p, uint32_t scatter_limit)
     p->first[p->n_receives] = p->n_segments;
 }
 
+static int check_rows(const uint32_t *rows, uint32_t heads, uint64_t half_bytes, uint64_t row_stride_bytes,
+                      uint32_t scatter_limit, uint32_t *half)
+{
+    if (scatter_limit == 0 || half_bytes == 0 || heads > UINT32_MAX / 2) {
+        return SMG_ERR_INVALID;
+    }
+    return count_rows(rows, heads, half_bytes, row_stride_bytes, half);
+}
+
 int smg_scatter_plan(const uint32_t *rows, uint32_t heads, uint64_t half_bytes, uint64_t row_stride_bytes,
                      uint64_t v_offset_bytes, uint32_t scatter_limit, struct smg_scatter_plan *out)
 {
     struct smg_scatter_plan p = {0};
     uint32_t half;
-    int status;
+    int status = check_rows(rows, heads, half_bytes, row_stride_bytes, scatter_limit, &half);
 
-    if (scatter_limit == 0 || half_bytes == 0 || heads > UINT32_MAX / 2) {
-        return SMG_ERR_INVALID;
-    }
-    status = count_rows(rows, heads, half_bytes, row_stride_bytes, &half);
     if (status != SMG_OK) {
         return status;
     }
-    p.n_receives = smg_scatter_receives(2 * half, scatter_limit);
     p.segment = calloc(2 * (size_t)half + 1, sizeof(*p.segment));   /* + 1: an empty reply is a plan too */
-    p.first = calloc((size_t)p.n_receives + 1, sizeof(*p.first));
+    p.first = calloc((size_t)smg_scatter_receives(2 * half, scatter_limit) + 1, sizeof(*p.first));
     if (p.segment == NULL || p.first == NULL) {
         smg_scatter_free(&p);
         return SMG_ERR_NOMEM;
     }
+    return smg_scatter_plan_at(rows, heads, half_bytes, row_stride_bytes, v_offset_bytes, scatter_limit, p.segment, p.first, out);
+}
+
+int smg_scatter_plan_at(const uint32_t *rows, uint32_t heads, uint64_t half_bytes, uint64_t row_stride_bytes,
+                        uint64_t v_offset_bytes, uint32_t scatter_limit, struct smg_segment *segment, uint32_t *first,
+                        struct smg_scatter_plan *out)
+{
+    struct smg_scatter_plan p = {.segment = segment, .first = first};
+    uint32_t half;
+    int status = check_rows(rows, heads, half_bytes, row_stride_bytes, scatter_limit, &half);
+
+    if (status != SMG_OK) {
+        return status;
+    }
+    p.n_receives = smg_scatter_receives(2 * half, scatter_limit);
     place_rows(rows, heads, half_bytes, row_stride_bytes, 0, &p);
     place_rows(rows, heads, half_bytes, row_stride_bytes, v_offset_bytes, &p);
     cut_receives(&p, scatter_limit);

@@ -60,6 +60,7 @@ SMG_UNIT_TESTS += tests/test_emu_join
 SMG_UNIT_TESTS += tests/test_emu_link
 SMG_UNIT_TESTS += tests/test_emu_measure
 SMG_UNIT_TESTS += tests/test_compare
+SMG_UNIT_TESTS += tests/test_core_store
 SMG_UNIT_TESTS += tests/test_core_split
 SMG_UNIT_TESTS += tests/test_core_scheme
 SMG_UNIT_TESTS += tests/test_core_rank

@@ -6,6 +6,7 @@
 #include "core/selection.h"
 #include "core/split.h"
 #include "core/status.h"
+#include "core/store.h"
 #include "traces/selection_rows.h"
 
 /* What the last split of a layer fetched: keep() marks it. */
@@ -28,6 +29,7 @@ struct entry_source {
     struct smg_rows *rows;
     uint32_t row_tokens;
     int32_t *index, *remote; /* [row_tokens] one row */
+    struct smg_store store;  /* of what is open */
 };
 
 static struct entry_source *self(struct smg_selection *s)
@@ -35,7 +37,7 @@ static struct entry_source *self(struct smg_selection *s)
     return (struct entry_source *)s;
 }
 
-static void close_request(struct open_request *r)
+static void close_request(struct entry_source *s, struct open_request *r)
 {
     uint32_t layer;
 
@@ -44,10 +46,10 @@ static void close_request(struct open_request *r)
     }
     for (layer = 0; layer < SMG_MAX_LAYERS; layer++) {
         smg_rows_close(&r->rows[layer]);
-        free(r->fetched[layer].row);
-        free(r->fetched[layer].token);
+        smg_store_give(&s->store, r->fetched[layer].row);
+        smg_store_give(&s->store, r->fetched[layer].token);
     }
-    free(r);
+    smg_store_give(&s->store, r);
 }
 
 static void entry_destroy(struct smg_selection *base)
@@ -56,8 +58,9 @@ static void entry_destroy(struct smg_selection *base)
     uint32_t i;
 
     for (i = 0; s->open != NULL && i < base->world->n_requests; i++) {
-        close_request(s->open[i]);
+        close_request(s, s->open[i]);
     }
+    smg_store_free(&s->store);
     free(s->open);
     free(s->index);
     free(s->remote);
@@ -113,6 +116,30 @@ static int reserve_rows(struct entry_source *s, uint32_t tokens)
     return SMG_OK;
 }
 
+static int entry_reserve(struct smg_selection *base)
+{
+    struct entry_source *s = self(base);
+    const struct smg_model *m = &base->world->model;
+    uint32_t longest = 0, i;
+    uint64_t bytes = 0;
+    int status = smg_rows_reserve(s->rows);
+
+    for (i = 0; i < base->world->n_requests; i++) {
+        uint32_t tokens = base->world->requests[i].prompt_tokens;
+
+        longest = tokens > longest ? tokens : longest;
+        bytes += smg_store_cost(sizeof(struct open_request));
+        if (s->reuse) { /* a row has no more entries than the prompt */
+            bytes += m->layers * (smg_store_cost(m->kv_heads * sizeof(uint32_t)) +
+                                  smg_store_cost((uint64_t)m->kv_heads * tokens * sizeof(int32_t)));
+        }
+    }
+    if (status == SMG_OK) {
+        status = reserve_rows(s, longest);
+    }
+    return status == SMG_OK ? smg_store_reserve(&s->store, bytes) : status;
+}
+
 static int entry_open(struct smg_selection *base, uint32_t request, struct smg_ledger *ledger)
 {
     struct entry_source *s = self(base);
@@ -123,7 +150,7 @@ static int entry_open(struct smg_selection *base, uint32_t request, struct smg_l
     if (reserve_rows(s, ledger->grid.tokens) != SMG_OK) {
         return SMG_ERR_NOMEM;
     }
-    s->open[request] = calloc(1, sizeof(struct open_request));
+    s->open[request] = smg_store_take(&s->store, sizeof(struct open_request));
     if (s->open[request] == NULL) {
         return SMG_ERR_NOMEM;
     }
@@ -136,7 +163,7 @@ static void entry_close(struct smg_selection *base, uint32_t request)
     struct entry_source *s = self(base);
 
     if (request < base->world->n_requests) {
-        close_request(s->open[request]);
+        close_request(s, s->open[request]);
         s->open[request] = NULL;
     }
 }
@@ -198,13 +225,14 @@ static uint32_t make_row(const struct job *j, uint32_t head, int32_t *index)
 static int need_fetched(const struct job *j)
 {
     struct fetched *f = &j->r->fetched[j->layer];
+    struct smg_store *store = &j->source->store;
     size_t heads = j->source->base.world->model.kv_heads;
 
     if (!j->source->reuse || f->token != NULL) {
         return SMG_OK;
     }
-    f->row = f->row != NULL ? f->row : calloc(heads, sizeof(*f->row));
-    f->token = malloc(heads * j->k * sizeof(*f->token));
+    f->row = f->row != NULL ? f->row : smg_store_take(store, heads * sizeof(*f->row));
+    f->token = smg_store_take_raw(store, heads * j->k * sizeof(*f->token));
     return f->row != NULL && f->token != NULL ? SMG_OK : SMG_ERR_NOMEM;
 }
 
@@ -352,4 +380,5 @@ const struct smg_selection_type smg_selection_entry = {
     .split = entry_split,
     .entries = entry_entries,
     .keep = entry_keep,
+    .reserve = entry_reserve,
 };

@@ -34,6 +34,7 @@ void smg_rows_destroy(struct smg_rows *r)
     smg_generator_scratch_destroy(&r->scratch);
     smg_generator_destroy(r->generator);
     smg_recording_close(r->recording);
+    smg_store_free(&r->store);
     free(r);
 }
 
@@ -62,6 +63,26 @@ static int reserve(struct smg_rows *r, uint32_t tokens)
     return status;
 }
 
+int smg_rows_reserve(struct smg_rows *r)
+{
+    const struct smg_world *w = r->world;
+    uint32_t longest = 0, selecting = smg_model_selecting_layers(&w->model);
+    uint64_t bytes = 0;
+    int status;
+
+    if (r->generator == NULL) {
+        return SMG_OK;
+    }
+    for (uint32_t i = 0; i < w->n_requests; i++) {
+        uint32_t tokens = w->requests[i].prompt_tokens;
+
+        longest = tokens > longest ? tokens : longest;
+        bytes += selecting * smg_store_cost(tokens * sizeof(struct smg_generator_weight));
+    }
+    status = reserve(r, longest);
+    return status == SMG_OK ? smg_store_reserve(&r->store, bytes) : status;
+}
+
 static int make_weights(struct smg_rows *r, struct smg_rows_layer *l)
 {
     int status = reserve(r, l->tokens);
@@ -69,7 +90,7 @@ static int make_weights(struct smg_rows *r, struct smg_rows_layer *l)
     if (status != SMG_OK) {
         return status;
     }
-    l->weight = malloc(l->tokens * sizeof(*l->weight));
+    l->weight = smg_store_take_raw(&r->store, l->tokens * sizeof(*l->weight));
     if (l->weight == NULL) {
         return SMG_ERR_NOMEM;
     }
@@ -79,7 +100,7 @@ static int make_weights(struct smg_rows *r, struct smg_rows_layer *l)
 
 int smg_rows_open(struct smg_rows *r, uint32_t request, uint32_t layer, uint32_t tokens, struct smg_rows_layer *out)
 {
-    struct smg_rows_layer l = {.open = 1, .request = request, .layer = layer, .tokens = tokens};
+    struct smg_rows_layer l = {.open = 1, .request = request, .layer = layer, .tokens = tokens, .store = &r->store};
     int status = SMG_OK;
 
     if (r->recording != NULL && smg_recording_tokens(r->recording, request) != tokens) {
@@ -97,7 +118,7 @@ int smg_rows_open(struct smg_rows *r, uint32_t request, uint32_t layer, uint32_t
 
 void smg_rows_close(struct smg_rows_layer *l)
 {
-    free(l->weight);
+    smg_store_give(l->store, l->weight);
     *l = (struct smg_rows_layer){0};
 }
 
