@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/status.h"
+#include "core/store.h"
 
 struct extent {
     struct extent *next;         /* ascending offsets */
@@ -15,6 +16,7 @@ struct smg_arena {
     uint8_t *base;
     uint64_t bytes;
     struct extent *used;
+    struct smg_store store;      /* of extents */
 };
 
 /* Large pages where the system has them: entries are gathered at random, and a miss of the TLB costs more than the copy. They need
@@ -58,9 +60,10 @@ void smg_arena_destroy(struct smg_arena *a)
         return;
     while (a->used) {
         struct extent *next = a->used->next;
-        free(a->used);
+        smg_store_give(&a->store, a->used);
         a->used = next;
     }
+    smg_store_free(&a->store);
     munmap(a->base, a->bytes); /* whole pages, as mapped */
     free(a);
 }
@@ -75,6 +78,11 @@ uint64_t smg_arena_bytes(const struct smg_arena *a)
     return a->bytes;
 }
 
+int smg_arena_reserve(struct smg_arena *a, uint64_t areas)
+{
+    return smg_store_reserve(&a->store, areas * smg_store_cost(sizeof(struct extent)));
+}
+
 int smg_arena_take(struct smg_arena *a, uint64_t bytes, uint64_t *offset_out)
 {
     uint64_t want = (bytes + SMG_ARENA_ALIGN - 1) / SMG_ARENA_ALIGN * SMG_ARENA_ALIGN, at = 0;
@@ -86,7 +94,7 @@ int smg_arena_take(struct smg_arena *a, uint64_t bytes, uint64_t *offset_out)
         at = (*link)->offset + (*link)->bytes;
     if (!*link && (at > a->bytes || a->bytes - at < want))
         return SMG_ERR_CAPACITY;
-    e = malloc(sizeof *e);
+    e = smg_store_take_raw(&a->store, sizeof *e);
     if (!e)
         return SMG_ERR_NOMEM;
     *e = (struct extent){*link, at, want};
@@ -102,7 +110,7 @@ void smg_arena_give(struct smg_arena *a, uint64_t offset)
         if (e->offset != offset)
             continue;
         *link = e->next;
-        free(e);
+        smg_store_give(&a->store, e);
         return;
     }
 }

@@ -14,6 +14,8 @@ int smg_arena_create(uint64_t bytes, struct smg_arena **out);
 void smg_arena_destroy(struct smg_arena *a);
 uint8_t *smg_arena_base(const struct smg_arena *a);
 uint64_t smg_arena_bytes(const struct smg_arena *a);
+/* Memory to keep account of so many areas at a time, taken at once. SMG_ERR_NOMEM. */
+int smg_arena_reserve(struct smg_arena *a, uint64_t areas);
 /* SMG_ERR_CAPACITY: no hole is large enough. */
 int smg_arena_take(struct smg_arena *a, uint64_t bytes, uint64_t *offset_out);
 /* Gives back what take returned. */

@@ -158,7 +158,6 @@ int smg_decode_receive(struct smg_process *p, struct smg_op *op)
         }
         status = smg_fabric_recv(qp, piece, n, smg_context(op, SMG_CONTEXT_OP), &p->diag);
     }
-    smg_scatter_free(&plan);
     return status;
 }
 

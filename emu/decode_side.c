@@ -1,8 +1,8 @@
 /* What a decode instance does with real bytes: its memory, selection, and the split by the mask that NICs write. "Device" memory
  * is host memory here, kept apart so that every copy of the real path is made. decode_move.c and decode_verify.c go on. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/reserve.h"
 #include "emu/process.h"
 
 static uint64_t device_bytes(const struct smg_layout *l)
@@ -53,19 +53,35 @@ static int take_all(struct smg_process *p, struct smg_decode_data *d)
     return status ? status : smg_arena_take(p->arena, device, &d->reply);
 }
 
-static int take_rows(struct smg_decode_data *d)
+static int take_rows(struct smg_process *p, struct smg_decode_data *d)
 {
-    size_t rows = d->layout.heads, cap = d->layout.grid.tokens;
+    uint64_t rows = d->layout.heads, cap = d->layout.grid.tokens;
 
     d->row_cap = (uint32_t)cap;
-    d->ids = calloc(rows * cap, sizeof *d->ids);
-    d->remote = calloc(rows, cap);
-    d->row = calloc(rows, sizeof *d->row);
-    d->row_remote = calloc(rows, sizeof *d->row_remote);
-    d->scratch = calloc((rows + 2) * cap, sizeof *d->scratch);
-    d->own_metadata = calloc(SMG_MAX_LAYERS, 1);
-    d->picked = calloc(rows, sizeof *d->picked);
+    d->ids = smg_store_take(&p->store, rows * cap * sizeof *d->ids);
+    d->remote = smg_store_take(&p->store, rows * cap);
+    d->row = smg_store_take(&p->store, rows * sizeof *d->row);
+    d->row_remote = smg_store_take(&p->store, rows * sizeof *d->row_remote);
+    d->scratch = smg_store_take(&p->store, (rows + 2) * cap * sizeof *d->scratch);
+    d->own_metadata = smg_store_take(&p->store, SMG_MAX_LAYERS);
+    d->picked = smg_store_take(&p->store, rows * sizeof *d->picked);
     return d->ids && d->remote && d->row && d->row_remote && d->scratch && d->own_metadata && d->picked ? SMG_OK : SMG_ERR_NOMEM;
+}
+
+/* With what the check at its end takes: a ranking, and one layer's metadata. */
+uint64_t smg_decode_cost(const struct smg_process *p, uint32_t request)
+{
+    struct smg_layout l;
+    uint64_t rows, cap;
+
+    smg_layout_init(&l, p->world, request, has_metadata(p));
+    rows = l.heads;
+    cap = l.grid.tokens;
+    return smg_store_cost(sizeof(struct smg_decode_data)) + smg_store_cost(rows * cap * sizeof(int32_t)) +
+           smg_store_cost(rows * cap) + 3 * smg_store_cost(rows * sizeof(uint32_t)) +
+           smg_store_cost((rows + 2) * cap * sizeof(int32_t)) + smg_store_cost(SMG_MAX_LAYERS) +
+           smg_ledger_cost(&l.grid, p->world->requests[request].output_tokens, p->features.reuse, 1) + smg_rank_cost(&l.grid) +
+           smg_store_cost(cap * l.metadata_token_bytes);
 }
 
 void smg_decode_free(struct smg_process *p, uint32_t request)
@@ -78,20 +94,20 @@ void smg_decode_free(struct smg_process *p, uint32_t request)
         p->selection->type->close(p->selection, request);
     smg_ledger_destroy(d->ledger);
     give_all(p, d);
-    free(d->ids);
-    free(d->remote);
-    free(d->row);
-    free(d->row_remote);
-    free(d->scratch);
-    free(d->own_metadata);
-    free(d->picked);
-    free(d);
+    smg_store_give(&p->store, d->ids);
+    smg_store_give(&p->store, d->remote);
+    smg_store_give(&p->store, d->row);
+    smg_store_give(&p->store, d->row_remote);
+    smg_store_give(&p->store, d->scratch);
+    smg_store_give(&p->store, d->own_metadata);
+    smg_store_give(&p->store, d->picked);
+    smg_store_give(&p->store, d);
     p->decode[request] = NULL;
 }
 
 int smg_decode_open(struct smg_process *p, uint32_t request, uint64_t cookie[3])
 {
-    struct smg_decode_data *d = calloc(1, sizeof *d);
+    struct smg_decode_data *d = smg_store_take(&p->store, sizeof *d);
     int status;
 
     if (!d)
@@ -101,10 +117,10 @@ int smg_decode_open(struct smg_process *p, uint32_t request, uint64_t cookie[3])
     p->decode[request] = d;
     status = take_all(p, d);
     if (!status)
-        status = take_rows(d);
+        status = take_rows(p, d);
     if (!status)
-        status = smg_ledger_create(&d->layout.grid, p->world->requests[request].output_tokens, p->features.reuse,
-                                   (int8_t *)smg_process_at(p, d->mask), &d->ledger);
+        status = smg_ledger_create_in(&p->store, &d->layout.grid, p->world->requests[request].output_tokens, p->features.reuse,
+                                      (int8_t *)smg_process_at(p, d->mask), &d->ledger);
     if (!status)
         status = p->selection->type->open(p->selection, request, d->ledger);
     if (status)

@@ -1,9 +1,9 @@
 /* What a decode instance checks: every entry that attention reads, attention itself where kernels compute it, and what lies in
  * the pool at the end. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/plugin.h"
+#include "core/reserve.h"
 #include "emu/decode_priv.h"
 
 static int entry_right(struct smg_process *p, const struct smg_decode_data *d, uint32_t request, uint32_t h, uint32_t token,
@@ -128,7 +128,7 @@ static int account_blocks(struct smg_process *p, struct smg_decode_data *d, uint
 static int account_metadata(struct smg_process *p, struct smg_decode_data *d, uint32_t request, int full)
 {
     uint64_t bytes = d->layout.grid.tokens * d->layout.metadata_token_bytes;
-    uint8_t *expected = malloc(bytes ? bytes : 1);
+    uint8_t *expected = smg_store_take_raw(&p->store, bytes);
     int status = expected ? SMG_OK : SMG_ERR_NOMEM;
 
     for (uint32_t l = 0; l < p->world->model.layers && bytes && p->features.metadata && !full && !status; l++) {
@@ -142,7 +142,7 @@ static int account_metadata(struct smg_process *p, struct smg_decode_data *d, ui
             status = smg_process_fail(p, SMG_ERR_VERIFY, "request %u: metadata of layer %u is not what prefill sent", request, l);
         p->stats.received_bytes[SMG_PATH_METADATA] += bytes;
     }
-    free(expected);
+    smg_store_give(&p->store, expected);
     return status;
 }
 
@@ -152,7 +152,7 @@ int smg_decode_close(struct smg_process *p, uint32_t request)
     const struct smg_rank_type *type = smg_world_ranking(p->world, p->features.ranking);
     struct smg_rank_input in = {&d->layout.grid, p->world->importance, p->world->scenario.seed, request};
     struct smg_rank *rank = NULL;
-    int status = p->dropped[request] ? SMG_OK : smg_rank_create(type, &in, &rank);
+    int status = p->dropped[request] ? SMG_OK : smg_rank_create_in(&p->store, type, &in, &rank);
 
     if (p->dropped[request]) { /* what a request that failed holds may be anything */
         smg_decode_free(p, request);

@@ -59,6 +59,7 @@ libsmgemu_la_SOURCES = \
 	emu/process_events.c \
 	emu/process_execute.c \
 	emu/process_lost.c \
+	emu/process_reserve.c \
 	emu/process_setup.c \
 	emu/process_watch.c \
 	emu/verbs.h \

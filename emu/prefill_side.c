@@ -1,7 +1,7 @@
 /* What a prefill instance does with real bytes: fills KV, pushes ranges and their masks, gathers and sends replies. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/reserve.h"
 #include "emu/process.h"
 
 uint64_t smg_prefill_need(const struct smg_process *p, uint32_t request)
@@ -12,25 +12,43 @@ uint64_t smg_prefill_need(const struct smg_process *p, uint32_t request)
     smg_layout_init(&l, p->world, request, p->features.metadata);
     kv = smg_layout_kv_bytes(&l);
     /* replies in flight are at most one layer of everything, once per stage in flight */
-    return kv + smg_layout_metadata_bytes(&l) + 4 * (l.grid.tokens * l.token_bytes + SMG_ARENA_ALIGN) + 8 * SMG_ARENA_ALIGN;
+    return kv + smg_layout_metadata_bytes(&l) + SMG_INDICES_MAX * (l.grid.tokens * l.token_bytes + SMG_ARENA_ALIGN) +
+           8 * SMG_ARENA_ALIGN;
+}
+
+/* Room for the longest lists, so that they are all of one size. */
+static uint64_t index_bytes(const struct smg_process *p, uint32_t request)
+{
+    uint64_t heads = p->world->model.kv_heads, tokens = p->world->requests[request].prompt_tokens;
+
+    return sizeof(struct smg_index) + heads * sizeof(uint32_t) + heads * tokens * sizeof(int32_t);
+}
+
+uint64_t smg_prefill_cost(const struct smg_process *p, uint32_t request)
+{
+    struct smg_layout l;
+
+    smg_layout_init(&l, p->world, request, p->features.metadata);
+    return smg_store_cost(sizeof(struct smg_prefill_data)) + smg_store_cost((uint64_t)p->world->model.layers * l.grid.blocks) +
+           SMG_INDICES_MAX * smg_store_cost(index_bytes(p, request));
 }
 
 int smg_prefill_open(struct smg_process *p, uint32_t request)
 {
-    struct smg_prefill_data *d = calloc(1, sizeof *d);
+    struct smg_prefill_data *d = smg_store_take(&p->store, sizeof *d);
     int status = SMG_ERR_NOMEM;
 
     if (!d)
         return SMG_ERR_NOMEM;
     smg_layout_init(&d->layout, p->world, request, p->features.metadata);
-    d->written = calloc(p->world->model.layers, d->layout.grid.blocks);
+    d->written = smg_store_take(&p->store, (uint64_t)p->world->model.layers * d->layout.grid.blocks);
     if (d->written)
         status = smg_arena_take(p->arena, smg_layout_kv_bytes(&d->layout), &d->kv);
     if (!status)
         status = smg_arena_take(p->arena, smg_layout_metadata_bytes(&d->layout), &d->metadata);
     if (status) {
-        free(d->written);
-        free(d);
+        smg_store_give(&p->store, d->written);
+        smg_store_give(&p->store, d);
         return status;
     }
     p->prefill[request] = d;
@@ -41,9 +59,7 @@ static void index_free(struct smg_process *p, struct smg_index *x)
 {
     if (x->reply_offset != UINT64_MAX)
         smg_arena_give(p->arena, x->reply_offset);
-    free(x->rows);
-    free(x->ids);
-    free(x);
+    smg_store_give(&p->store, x);
 }
 
 void smg_prefill_close(struct smg_process *p, uint32_t request)
@@ -59,8 +75,8 @@ void smg_prefill_close(struct smg_process *p, uint32_t request)
     }
     smg_arena_give(p->arena, d->kv);
     smg_arena_give(p->arena, d->metadata);
-    free(d->written);
-    free(d);
+    smg_store_give(&p->store, d->written);
+    smg_store_give(&p->store, d);
     p->prefill[request] = NULL;
 }
 
@@ -288,9 +304,6 @@ int smg_prefill_message(struct smg_process *p, uint16_t from, const struct smg_m
     return status;
 }
 
-/* More than this many lists of a request are never asked for at a time; room for as many replies is there. */
-enum { INDICES_MAX = 4 };
-
 static uint32_t lists_of(const struct smg_prefill_data *d)
 {
     uint32_t n = 0;
@@ -308,24 +321,15 @@ int smg_prefill_index(struct smg_process *p, uint16_t from, const struct smg_mes
     struct smg_index *x, **tail;
     uint64_t entries = 0;
 
-    if (!d || p->partner[msg->request] != from || lists_of(d) >= INDICES_MAX ||
+    if (!d || p->partner[msg->request] != from || lists_of(d) >= SMG_INDICES_MAX ||
         !smg_wire_index_is_valid(p->world, &d->layout, msg, rows, words, &entries))
         return SMG_ERR_PROTOCOL;
-    x = calloc(1, sizeof *x);
+    x = smg_store_take_raw(&p->store, index_bytes(p, msg->request));
     if (!x)
         return SMG_ERR_NOMEM;
-    x->rows = malloc(heads * sizeof *x->rows);
-    x->ids = malloc((entries ? entries : 1) * sizeof *x->ids);
-    if (!x->rows || !x->ids) {
-        free(x->rows);
-        free(x->ids);
-        free(x);
-        return SMG_ERR_NOMEM;
-    }
-    x->step = msg->step;
-    x->layer = msg->layer_lo;
-    x->entries = entries;
-    x->reply_offset = UINT64_MAX;
+    *x = (struct smg_index){.step = msg->step, .layer = msg->layer_lo, .entries = entries, .reply_offset = UINT64_MAX};
+    x->rows = (uint32_t *)(x + 1);
+    x->ids = (int32_t *)(x->rows + heads);
     memcpy(x->rows, rows, heads * sizeof *x->rows);
     memcpy(x->ids, rows + heads, entries * sizeof *x->ids);
     for (tail = &d->index; *tail; tail = &(*tail)->next)
@@ -409,7 +413,6 @@ int smg_prefill_reply(struct smg_process *p, struct smg_op *op)
         status = smg_fabric_send(qp, &piece, 1, i + 1 == plan.n_receives ? smg_context(op, SMG_CONTEXT_OP) : 0,
                                  i + 1 == plan.n_receives ? SMG_POST_SIGNALED : 0, &p->diag);
     }
-    smg_scatter_free(&plan);
     op->phase = 1;
     p->stats.sent_bytes[SMG_PATH_ON_DEMAND] += op->action.bytes;
     p->stats.messages[SMG_PATH_ON_DEMAND] += op->action.messages;
@@ -448,8 +451,9 @@ int smg_reply_plan(const struct smg_process *p, const uint32_t *rows, uint64_t r
     if (limit > SMG_REPLY_SEGMENTS)
         limit = SMG_REPLY_SEGMENTS;
     if (smg_reply_scattered(p))
-        return smg_scatter_plan(rows, heads, half, row_stride_bytes, v_offset_bytes, limit, out);
+        return smg_scatter_plan_at(rows, heads, half, row_stride_bytes, v_offset_bytes, limit, p->segment, p->first_segment, out);
     for (uint32_t h = 0; h < heads; h++)
         one += rows[h];
-    return smg_scatter_plan(&one, 1, half, one * half, one * half, 2, out); /* one row of everything: K then V, one receive */
+    /* one row of everything: K then V, one receive */
+    return smg_scatter_plan_at(&one, 1, half, one * half, one * half, 2, p->segment, p->first_segment, out);
 }

@@ -11,6 +11,7 @@
 #include "core/selection.h"
 #include "core/split.h"
 #include "core/stats.h"
+#include "core/store.h"
 #include "emu/arena.h"
 #include "emu/compute.h"
 #include "emu/emu.h"
@@ -29,8 +30,8 @@ struct smg_index {
     struct smg_index *next;
     uint32_t step;
     uint16_t layer;
-    uint32_t *rows; /* [heads] */
-    int32_t *ids;   /* all rows, one after the other */
+    uint32_t *rows; /* [heads], behind this struct */
+    int32_t *ids;   /* all rows, one after the other, behind those */
     uint64_t entries;
     uint64_t reply_offset; /* gathered bytes, in the arena; UINT64_MAX: none yet */
 };
@@ -87,6 +88,9 @@ struct smg_watch {
     char how[80]; /* it was lost, and how, for a person; "" */
 };
 
+/* More than this many lists of a request are never asked for at a time; room for as many replies is there. */
+enum { SMG_INDICES_MAX = 4 };
+
 /* Most segments of one receive. */
 enum { SMG_REPLY_SEGMENTS = 64 };
 
@@ -110,6 +114,9 @@ struct smg_process {
     struct smg_mr *mr;
     struct smg_publication *peer; /* [instances] */
     struct smg_pool pool;
+    struct smg_store store;            /* of what requests hold, beside the arena */
+    struct smg_segment *segment;       /* [2 * kv_heads + 1] of the reply at work */
+    uint32_t *first_segment;           /* [2 * kv_heads + 2] of each of its receives */
     uint64_t *reserved_bytes;          /* [n_requests] */
     struct smg_prefill_data **prefill; /* [n_requests] */
     struct smg_decode_data **decode;   /* [n_requests] */
@@ -177,6 +184,7 @@ void smg_process_losses(struct smg_process *p, char *text, size_t text_bytes); /
 void smg_process_timer_forget(struct smg_process *p, const struct smg_op *op);
 int smg_process_event(struct smg_process *p, const struct smg_event *e);
 int smg_process_timer(struct smg_process *p, double due_s, struct smg_op *op, int arrival); /* op NULL: TIMER action or arrival */
+int smg_process_reserve_queues(struct smg_process *p, uint64_t events, uint64_t timers);
 struct smg_timer smg_process_timer_pop(struct smg_process *p);                              /* the soonest of n_timers > 0 */
 
 /* process_execute.c */
@@ -191,6 +199,9 @@ int smg_process_set_up(struct smg_process *p);
 void smg_process_tear_down(struct smg_process *p);
 uint64_t smg_process_arena_need(const struct smg_process *p);
 
+/* process_reserve.c */
+int smg_process_reserve(struct smg_process *p); /* memory for all that comes while the clock runs: nothing is allocated then */
+
 /* ctl.c */
 int smg_ctl_post_receives(struct smg_process *p);
 int smg_ctl_send(struct smg_process *p, struct smg_op *op); /* SMG_ERR_CAPACITY: try again later */
@@ -200,7 +211,8 @@ uint64_t smg_ctl_bytes(const struct smg_world *w);
 int smg_ctl_nonsense(struct smg_process *p, uint64_t bytes); /* test only: to every peer, what is no message */
 
 /* prefill_side.c */
-uint64_t smg_prefill_need(const struct smg_process *p, uint32_t request);
+uint64_t smg_prefill_need(const struct smg_process *p, uint32_t request); /* of the arena */
+uint64_t smg_prefill_cost(const struct smg_process *p, uint32_t request); /* of the store */
 int smg_prefill_open(struct smg_process *p, uint32_t request);
 void smg_prefill_close(struct smg_process *p, uint32_t request);
 int smg_prefill_fill(struct smg_process *p, uint32_t request, uint32_t layer);
@@ -215,6 +227,7 @@ int smg_prefill_message(struct smg_process *p, uint16_t from, const struct smg_m
 
 /* decode_side.c */
 uint64_t smg_decode_need(const struct smg_process *p, uint32_t request);
+uint64_t smg_decode_cost(const struct smg_process *p, uint32_t request);
 int smg_decode_open(struct smg_process *p, uint32_t request, uint64_t cookie[3]);
 int smg_decode_close(struct smg_process *p, uint32_t request); /* verifies what lies in the pool */
 void smg_decode_free(struct smg_process *p, uint32_t request);
@@ -226,7 +239,8 @@ int smg_decode_attention(struct smg_process *p, const struct smg_action *a);
 /* Fills rows and ids of the current remote part of a request for an INDEX; returns 32-bit words written. */
 uint64_t smg_decode_index(const struct smg_process *p, uint32_t request, uint32_t *words);
 
-/* How a reply of rows[heads] is cut into receives on both sides. scattered: rows land in place; else contiguous. */
+/* How a reply of rows[heads] is cut into receives on both sides. scattered: rows land in place; else contiguous. The plan holds
+ * until the next one. */
 int smg_reply_plan(const struct smg_process *p, const uint32_t *rows, uint64_t row_stride_bytes, uint64_t v_offset_bytes,
                    struct smg_scatter_plan *out);
 int smg_reply_scattered(const struct smg_process *p);

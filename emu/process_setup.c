@@ -130,6 +130,8 @@ int smg_process_set_up(struct smg_process *p)
     status = smg_fabric_open(type, &fc, &p->fabric, &p->diag);
     if (!status)
         status = set_up_memory(p);
+    if (!status)
+        status = smg_process_reserve(p);
     if (status)
         return status;
     p->limits = *smg_fabric_limits(p->fabric);
@@ -162,6 +164,7 @@ void smg_process_tear_down(struct smg_process *p)
     smg_agent_destroy(p->agent);
     smg_actions_free(&p->actions);
     smg_pool_free(&p->pool);
+    smg_store_free(&p->store);
     smg_run_stats_free(&p->stats);
     free(p->peer);
     free(p->reserved_bytes);
@@ -178,6 +181,8 @@ void smg_process_tear_down(struct smg_process *p)
     free(p->told);
     free(p->silent);
     free(p->watch);
+    free(p->segment);
+    free(p->first_segment);
     free(p->timer);
     free(p->event);
 }
