@@ -145,7 +145,7 @@ static void simgrid(struct facts *f)
 static void libfabric(struct facts *f)
 {
     const struct smg_fabric_type *type = smg_fabric_find("ofi");
-    struct smg_fabric_config config = {NULL, NULL, 0, 0, NULL};
+    struct smg_fabric_config config = {NULL, NULL, 0, 0, NULL, NULL};
     struct smg_fabric *fabric = NULL;
     struct smg_diag diag = {""};
     char version[32];

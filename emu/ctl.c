@@ -118,6 +118,8 @@ static int take(struct smg_process *p, uint16_t from, const struct smg_wire *wir
     if (status)
         return status;
     smg_event_message(from, &wire->msg, &e);
+    if (smg_process_too_late(p, &e.msg))
+        return SMG_OK;
     if (e.msg.kind == SMG_MSG_INDEX)
         status = smg_prefill_index(p, from, &e.msg, wire->rows_then_ids, smg_wire_words(wire));
     if (!status && smg_world_is_prefill(p->world, p->self))

@@ -275,6 +275,8 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     status = prepare(&arg, diag);
     if (!status)
         status = smg_run_stats_init(stats, w->n_requests);
+    if (status == SMG_ERR_NOMEM)
+        snprintf(diag->text, sizeof diag->text, "%s", smg_status_string(status));
     if (!status && config->cluster)
         status = gather(config, smg_world_instances(w), &h, diag);
     else if (!status)

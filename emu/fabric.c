@@ -88,6 +88,7 @@ int smg_fabric_open(const struct smg_fabric_type *type, const struct smg_fabric_
     f->type = type;
     f->self = c.self;
     f->stop = c.stop;
+    f->stop_arg = c.stop_arg;
     if (!f->limits.max_outstanding || f->limits.max_outstanding > c.max_outstanding) {
         f->limits.max_outstanding = c.max_outstanding;
     }
@@ -362,7 +363,7 @@ static int mesh_await(struct smg_fabric *f, double timeout_s, struct smg_diag *d
                                    down->peer->instance, smg_queue_name(down->queue),
                                    down->cause ? f->type->cause(down->cause) : "closed by the peer");
         }
-        if (f->stop && f->stop()) {
+        if (f->stop && f->stop(f->stop_arg)) {
             return smg_fabric_fail(diag, SMG_ERR_INTERRUPTED, "%s", smg_status_string(SMG_ERR_INTERRUPTED));
         }
         if (smg_fabric_now_s() > deadline_s) {

@@ -49,7 +49,8 @@ struct smg_fabric_config {
     const char *node;
     uint32_t max_outstanding; /* posts per queue pair and direction before SMG_ERR_CAPACITY; 0: 128; a device may have less */
     uint16_t self;            /* this instance */
-    int (*stop)(void);        /* non-zero: smg_fabric_connect() shall end with SMG_ERR_INTERRUPTED; NULL: no */
+    int (*stop)(void *arg);   /* non-zero: smg_fabric_connect() shall end with SMG_ERR_INTERRUPTED; NULL: no */
+    void *stop_arg;
 };
 
 /* What the opened device promises. Posts beyond a limit are refused, never tried. */

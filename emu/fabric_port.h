@@ -70,7 +70,8 @@ struct smg_fabric {
     unsigned looks;  /* between two sleeps of a poll */
     atomic_int woken;
     uint16_t self;
-    int (*stop)(void); /* NULL: never */
+    int (*stop)(void *arg); /* NULL: never */
+    void *stop_arg;
 };
 
 struct smg_mr {

@@ -103,6 +103,7 @@ int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness
     int status = pulse == MAP_FAILED ? SMG_ERR_NOMEM : smg_harness_make(instances, 0, &h);
 
     if (status) {
+        snprintf(diag->text, sizeof diag->text, "cannot start the instances: %s", smg_status_string(status));
         if (pulse != MAP_FAILED)
             munmap(pulse, bytes);
         return status;

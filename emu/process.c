@@ -70,6 +70,12 @@ static int note(struct smg_process *p, const struct smg_message *m)
     return SMG_OK;
 }
 
+/* An INDEX may cross the router's word that its request has failed, when its sender has given this instance up. */
+int smg_process_too_late(const struct smg_process *p, const struct smg_message *m)
+{
+    return m->kind == SMG_MSG_INDEX && p->dropped[m->request];
+}
+
 /* What a peer may not say, or not now, costs the peer and not the run. */
 static int refused(struct smg_process *p, const struct smg_event *e, int status)
 {
@@ -86,7 +92,7 @@ static int step(struct smg_process *p)
 
     p->event_head = (p->event_head + 1) % p->cap_events;
     p->n_events--;
-    if (e.kind == SMG_EV_MSG && p->told[e.peer])
+    if (e.kind == SMG_EV_MSG && (p->told[e.peer] || smg_process_too_late(p, &e.msg)))
         return SMG_OK;
     e.now_s = smg_harness_now(p->harness);
     status = smg_agent_step(p->agent, &e, &p->actions);

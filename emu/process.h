@@ -160,6 +160,8 @@ int smg_process_fail(struct smg_process *p, int status, const char *format, ...)
 /* Whether data is what K (v 0) or V of one entry must be. */
 int smg_process_half_is(struct smg_process *p, uint32_t request, uint32_t layer, uint32_t head, uint32_t token, int v,
                         uint64_t bytes, const uint8_t *data);
+/* A message about a request that has failed here, from a peer that did not know: it asks for what is not there any more. */
+int smg_process_too_late(const struct smg_process *p, const struct smg_message *m);
 /* Fails with what the kernels say. */
 int smg_process_compute(struct smg_process *p, uint32_t request, int status);
 

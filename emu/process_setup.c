@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Between two looks at the other instances while connections come up, s. */
+static const double look_s = 0.01;
+
 /* Room for every request at once: memory that is not touched costs nothing. */
 uint64_t smg_process_arena_need(const struct smg_process *p)
 {
@@ -78,6 +81,29 @@ static int set_up_tables(struct smg_process *p)
     return status;
 }
 
+static int wants_end(const struct smg_process *p)
+{
+    return p->config->stop && p->config->stop();
+}
+
+/* Whether it is in vain to wait for connections: somebody wants the run to end, or an instance has failed, which the router sees
+ * and tells the others. */
+static int in_vain(void *arg)
+{
+    struct smg_process *p = arg;
+    double now_s = smg_harness_now(p->harness);
+    int unused, ended = 0;
+
+    if (p->self)
+        return smg_harness_stopped(p->harness, 0);
+    if (now_s - p->watched_s < look_s)
+        return wants_end(p);
+    p->watched_s = now_s;
+    for (uint16_t i = 1; i < p->instances && !ended; i++)
+        ended = smg_harness_child(p->harness, i, &unused, NULL, 0) != SMG_CHILD_RUNS;
+    return ended || wants_end(p);
+}
+
 /* Router and instances talk control; prefill and decode instances have all three queues. */
 static int join_peers(struct smg_process *p)
 {
@@ -99,6 +125,9 @@ static int join_peers(struct smg_process *p)
     }
     status = smg_fabric_connect(p->fabric, peers, n, p->config->stall_timeout_s, &p->diag);
     free(peers);
+    p->watched_s = 0; /* the clock of the run is another */
+    if (status == SMG_ERR_INTERRUPTED && (p->self || !wants_end(p)))
+        return smg_process_fail(p, SMG_ERR_LOST, "another instance ended before the cluster was up");
     return status;
 }
 
@@ -118,7 +147,7 @@ static const char *device_of(const struct smg_process *p, char room[SMG_DEVICE_B
 int smg_process_set_up(struct smg_process *p)
 {
     char room[SMG_DEVICE_BYTES];
-    struct smg_fabric_config fc = {device_of(p, room), NULL, 16384, p->self, p->self ? NULL : p->config->stop};
+    struct smg_fabric_config fc = {device_of(p, room), NULL, 16384, p->self, in_vain, p};
     const struct smg_fabric_type *type = smg_fabric_find(p->config->fabric);
     struct smg_publication own;
     int status = set_up_tables(p);

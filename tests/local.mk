@@ -57,6 +57,7 @@ SMG_UNIT_TESTS += tests/test_verbs_hello
 SMG_UNIT_TESTS += tests/test_ofi_library
 SMG_UNIT_TESTS += tests/test_emu_harness
 SMG_UNIT_TESTS += tests/test_emu_allocations
+SMG_UNIT_TESTS += tests/test_emu_inject
 SMG_UNIT_TESTS += tests/test_emu_join
 SMG_UNIT_TESTS += tests/test_emu_link
 SMG_UNIT_TESTS += tests/test_emu_measure
@@ -148,10 +149,11 @@ tests_bench_kernels_attend_LDADD = $(OPENBLAS_LIBS) $(LDADD)
 
 # Allocations of this program go through the test, which lets the n-th fail.
 tests_test_agent_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
-# So do the posts, registrations and polls of this one, and what tells how a process goes (tests/emu_fixture.h).
+# So do the posts, registrations and polls of these, and what tells how a process goes (tests/emu_fixture.h).
 SMG_EMU_WRAP = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=waitpid,--wrap=_exit \
 	-Wl,--wrap=smg_harness_start,--wrap=smg_fabric_write,--wrap=smg_fabric_send,--wrap=smg_fabric_recv \
 	-Wl,--wrap=smg_fabric_register,--wrap=smg_fabric_poll
+tests_test_emu_inject_LDFLAGS = $(AM_LDFLAGS) $(SMG_EMU_WRAP)
 tests_test_emu_allocations_LDFLAGS = $(AM_LDFLAGS) $(SMG_EMU_WRAP)
 
 if HAVE_CMOCKA
