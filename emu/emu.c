@@ -258,6 +258,11 @@ int smg_emu_join(const struct smg_world *w, const struct smg_emu_config *config,
     return status;
 }
 
+static void say(int status, struct smg_diag *diag)
+{
+    snprintf(diag->text, sizeof diag->text, "%s", smg_status_string(status));
+}
+
 int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records,
                 struct smg_run_stats *stats, struct smg_diag *diag)
 {
@@ -276,7 +281,7 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     if (!status)
         status = smg_run_stats_init(stats, w->n_requests);
     if (status == SMG_ERR_NOMEM)
-        snprintf(diag->text, sizeof diag->text, "%s", smg_status_string(status));
+        say(status, diag);
     if (!status && config->cluster)
         status = gather(config, smg_world_instances(w), &h, diag);
     else if (!status)
@@ -306,6 +311,8 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
     if (config->losses)
         *config->losses = losses;
     status = explain(&p, status, children, &theirs, diag);
+    if (status && !diag->text[0])
+        say(status, diag);
     smg_process_tear_down(&p);
     smg_harness_close(&h);
     drop(&arg);

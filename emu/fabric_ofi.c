@@ -221,8 +221,34 @@ static void peer_close(struct smg_peer *p)
     }
 }
 
+/* Requests that nobody has answered are refused: left alone, their sockets would stay open for as long as the process lives. Each
+ * look takes in a part of one that is arriving; one that arrives later than these looks stays the library's. */
+enum { CLOSE_LOOKS = 4 };
+
+static void refuse_pending(struct ofi_fabric *o)
+{
+    union {
+        struct fi_eq_cm_entry entry;
+        uint8_t bytes[sizeof(struct fi_eq_cm_entry) + 256];
+    } buffer;
+    struct fi_eq_err_entry e;
+    uint32_t event;
+    for (int empty = 0; empty < CLOSE_LOOKS;) {
+        ssize_t ret = fi_eq_read(o->eq, &event, &buffer, sizeof(buffer), 0);
+        if (ret == -FI_EAVAIL) {
+            memset(&e, 0, sizeof(e));
+            ret = fi_eq_readerr(o->eq, &e, 0);
+        } else if (ret > 0 && event == FI_CONNREQ) {
+            (void)fi_reject(o->pep, buffer.entry.info->handle, NULL, 0);
+            lib->freeinfo(buffer.entry.info);
+        }
+        empty += ret <= 0;
+    }
+}
+
 static void ofi_close(struct smg_fabric *f)
 {
+    refuse_pending(ofi(f));
     for (size_t i = 0; i < f->n_peers; i++) {
         peer_close(&f->peers[i]);
     }

@@ -288,7 +288,7 @@ static inline void load_world(struct smg_world *w, const char *const *more)
     assert_true(smg_world_instances(w) <= PROCESSES);
 }
 
-/* Every case ends within this time, or the program does. */
+/* Every case ends within this time, or the program does. A run's own time-out comes later: it is no way to end. */
 enum { HANG_S = 60 };
 
 static inline void hangs(int signal_number)
@@ -302,7 +302,7 @@ static inline void hangs(int signal_number)
 
 static inline void run_world(const struct smg_world *w, struct run *r)
 {
-    struct smg_emu_config config = {.fabric = "ofi", .observe = observe, .observed = observed, .stall_timeout_s = 20};
+    struct smg_emu_config config = {.fabric = "ofi", .observe = observe, .observed = observed, .stall_timeout_s = 2 * HANG_S};
 
     for (size_t i = 0; smg_selection_types[i]; i++)
         if (!strcmp(smg_selection_types[i]->name, "entry"))

@@ -7,20 +7,19 @@
 
 #include <dirent.h>
 
-enum { REQUESTS = 2, EVERY = 20 };
+enum { REQUESTS = 2 };
 
-/* How much of the sweeps fits: with sanitizers a run takes several times as long. */
+/* Every n up to EVERY; then steps of 1/PART of n, the same in every run. With sanitizers a run takes several times as long. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { PART = 2 };
+enum { EVERY = 12, PART = 2 };
 #else
-enum { PART = 8 };
+enum { EVERY = 64, PART = 8 };
 #endif
 
 static struct smg_world world;
 static uint64_t digest[REQUESTS];
 static struct run run; /* too large for the stack */
 
-/* Every n up to EVERY; then steps that grow with n, the same in every run. */
 static uint64_t after(uint64_t n)
 {
     return n + 1 + (n > EVERY ? n / PART : 0);
