@@ -259,7 +259,7 @@ static void limits(struct facts *f, int has_rdma)
         "ulimit -n 4096 (limits.conf: nofile)", "%s", text);
     first_line("/sys/kernel/mm/transparent_hugepage/enabled", transparent, sizeof transparent); /* "always [madvise] never" */
     chosen = strchr(transparent, '[');
-    add(f, "Limits", "huge pages", pages > 0, "fewer page registrations; nothing asks for them yet", NULL,
+    add(f, "Limits", "huge pages", pages > 0, "emu: pools ask for transparent ones", NULL,
         "%ld reserved of %ld KiB; transparent: %.*s", pages < 0 ? 0 : pages, meminfo("Hugepagesize"),
         chosen ? (int)strcspn(chosen + 1, "]") : 7, chosen ? chosen + 1 : "unknown");
     optional(f);

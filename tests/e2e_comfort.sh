@@ -235,7 +235,7 @@ while read -r name; do
 done <"$work/names"
 # What nothing needs today is not missing.
 must "doctor" 0 doctor
-grep -qE '^  huge pages +(yes|-) ' "$work/stdout" || fail "doctor: huge pages are missed, and nothing asks for them" "$work/stdout"
+grep -qE '^  huge pages +(yes|-) ' "$work/stdout" || fail "doctor: reserved huge pages are missed, which nothing asks for" "$work/stdout"
 grep -qE '^  cuda +(yes|-) .* kernels on a GPU$' "$work/stdout" || fail "doctor: cuda" "$work/stdout"
 ! sed -n '/^For what is missing/,/^$/p' "$work/stdout" | grep -E '^  (cuda|gpu|huge pages) ' || fail "doctor: what is optional is said to be missing" "$work/stdout"
 if grep -qE '^  rdma +no ' "$work/stdout"; then
