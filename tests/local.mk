@@ -107,9 +107,8 @@ SMG_SCRIPT_TESTS = \
 	tests/vm_faults.sh
 
 # On demand: too slow for make check.
-EXTRA_DIST += tests/vm_valgrind.sh
 vm-valgrind: all
-	$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/vm_valgrind.sh
+	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/vm_valgrind.sh
 .PHONY: vm-valgrind
 
 # Only for the CPU runner: kernels/runner/sanitize.sh builds it.
@@ -149,7 +148,7 @@ tests_bench_kernels_attend_LDADD = $(OPENBLAS_LIBS) $(LDADD)
 
 # Allocations of this program go through the test, which lets the n-th fail.
 tests_test_agent_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
-# So do the posts, registrations and polls of these, and what tells how a process goes (tests/emu_fixture.h).
+# So do the posts, registrations and polls of these, and what tells how a process goes (tests/emu_wrap.h).
 SMG_EMU_WRAP = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=waitpid,--wrap=_exit \
 	-Wl,--wrap=smg_harness_start,--wrap=smg_fabric_write,--wrap=smg_fabric_send,--wrap=smg_fabric_recv \
 	-Wl,--wrap=smg_fabric_register,--wrap=smg_fabric_poll

@@ -1,8 +1,7 @@
 /* Out of memory at every place: a small world runs on the native engine while the n-th allocation fails, for n = 1, 2, ... until
  * a run does not reach it. Each run ends in order (done, or SMG_ERR_NOMEM) and gives back all it took.
  *
- * The linker sends this program's malloc, calloc, realloc and free through the functions below
- * (--wrap). */
+ * The linker sends this program's malloc, calloc, realloc and free through tests/heap_wrap.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +12,7 @@
 #include <cmocka.h>
 
 #include "sim/driver.h"
+#include "tests/heap_wrap.h"
 #include "traces/scenario.h"
 #include "traces/world.h"
 
@@ -20,50 +20,11 @@
 
 static struct {
     uint64_t calls, fail_at; /* 0: never */
-    int64_t live;
 } heap;
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void __real_free(void *p);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void __wrap_free(void *p);
-
-static int fails(void)
+int heap_fails(void)
 {
     return ++heap.calls == heap.fail_at;
-}
-
-static void *counted(void *p)
-{
-    heap.live += p != NULL;
-    return p;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return fails() ? NULL : counted(__real_malloc(bytes));
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-    return fails() ? NULL : counted(__real_calloc(n, bytes));
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    if (fails())
-        return NULL;
-    return old ? __real_realloc(old, bytes) : counted(__real_realloc(NULL, bytes));
-}
-
-void __wrap_free(void *p)
-{
-    heap.live -= p != NULL;
-    __real_free(p);
 }
 
 /* ---- One run ---- */
@@ -116,7 +77,7 @@ static void every_allocation_fails_once(const char *const *sets)
 
     load(&w, sets);
     for (;; n++) {
-        int64_t live = heap.live;
+        int64_t live = heap_live;
         uint64_t calls;
         int status;
 
@@ -125,8 +86,8 @@ static void every_allocation_fails_once(const char *const *sets)
         status = run_once(&w);
         calls = heap.calls;
         heap.fail_at = 0;
-        if (heap.live != live)
-            fail_msg("allocation %llu fails: %lld blocks are lost", (unsigned long long)n, (long long)(heap.live - live));
+        if (heap_live != live)
+            fail_msg("allocation %llu fails: %lld blocks are lost", (unsigned long long)n, (long long)(heap_live - live));
         if (status && (status != SMG_ERR_NOMEM || calls < n))
             fail_msg("allocation %llu fails: %s", (unsigned long long)n, smg_status_string(status));
         if (calls < n)

@@ -1,7 +1,7 @@
 /* The real engine allocates nothing while the clock runs: no allocation of our own between the start of the clock and the end
  * of the loop, in any process. What libraries allocate is not counted, and neither is the work space of kernels (emu.compute:
  * kernels). */
-#include "tests/emu_fixture.h"
+#include "tests/emu_wrap.h"
 
 static struct run run; /* too large for the stack */
 

@@ -3,7 +3,7 @@
  * without a crash, and leaves nothing behind: no process, no block of memory, no descriptor, no shared memory. It is right, or
  * it says what failed: an error with a message, or failed requests with a reason; what has finished all the same has read the
  * right bytes. A run that does not reach n is right in everything. */
-#include "tests/emu_fixture.h"
+#include "tests/emu_wrap.h"
 
 #include <dirent.h>
 

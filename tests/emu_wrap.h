@@ -1,8 +1,8 @@
 /* The real engine in this process and its children, with a hand on what our code calls. The linker's --wrap (tests/local.mk)
  * sends allocations, posts, registrations and polls through the functions below: each is counted in its process, and the n-th
  * of a kind in one process can fail. Calls that libraries make are not seen. For one program: this header defines functions. */
-#ifndef SMG_TESTS_EMU_FIXTURE_H
-#define SMG_TESTS_EMU_FIXTURE_H
+#ifndef SMG_TESTS_EMU_WRAP_H
+#define SMG_TESTS_EMU_WRAP_H
 
 #include <errno.h>
 #include <setjmp.h>
@@ -22,6 +22,7 @@
 #include "emu/emu.h"
 #include "emu/fabric.h"
 #include "emu/harness.h"
+#include "tests/heap_wrap.h"
 #include "traces/scenario.h"
 #include "traces/world.h"
 
@@ -49,13 +50,13 @@ struct watch {
         int looped;       /* the loop, or what came before it, has ended */
         int ended;        /* by itself, with _exit */
     } of[PROCESSES];
-    int crashed;          /* an instance ended otherwise, and not because the router had ended it */
+    int crashed; /* an instance ended otherwise, and not because the router had ended it */
 };
 
 static struct watch *watch;
 static uint16_t this_process;
 static int clock_runs;
-static int64_t heap_live, heap_before;
+static int64_t heap_before;
 /* Test of the test: an allocation at the n-th post of a decode instance, 0: none. */
 static uint64_t planted_at;
 
@@ -68,73 +69,20 @@ static inline int due(enum calls kind)
 
 /* ---- Memory ---- */
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void __real_free(void *p);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void __wrap_free(void *p);
-
-static inline int no_memory(void)
+int heap_fails(void)
 {
-    if (watch && clock_runs) {
+    if (watch && clock_runs)
         watch->of[this_process].running++;
-#ifdef SMG_TEST_TRAP
-        __builtin_trap();
-#endif
-    }
     return due(ALLOCATE);
-}
-
-static inline void *counted(void *p)
-{
-    heap_live += p != NULL;
-    return p;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return no_memory() ? NULL : counted(__real_malloc(bytes));
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-    return no_memory() ? NULL : counted(__real_calloc(n, bytes));
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    if (no_memory())
-        return NULL;
-    return old ? __real_realloc(old, bytes) : counted(__real_realloc(NULL, bytes));
-}
-
-void __wrap_free(void *p)
-{
-    heap_live -= p != NULL;
-    __real_free(p);
 }
 
 /* ---- The fabric ---- */
 
-int __real_smg_fabric_write(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, const struct smg_remote *remote,
-                            uint64_t offset_bytes, uint64_t context, unsigned flags, struct smg_diag *diag);
-int __real_smg_fabric_send(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, uint64_t context, unsigned flags,
-                           struct smg_diag *diag);
-int __real_smg_fabric_recv(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, uint64_t context, struct smg_diag *diag);
-int __real_smg_fabric_register(struct smg_fabric *f, void *base, size_t bytes, struct smg_mr **out, struct smg_diag *diag);
-int __real_smg_fabric_poll(struct smg_fabric *f, struct smg_completion *out, size_t cap, double timeout_s, size_t *n_out,
-                           struct smg_diag *diag);
-int __wrap_smg_fabric_write(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, const struct smg_remote *remote,
-                            uint64_t offset_bytes, uint64_t context, unsigned flags, struct smg_diag *diag);
-int __wrap_smg_fabric_send(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, uint64_t context, unsigned flags,
-                           struct smg_diag *diag);
-int __wrap_smg_fabric_recv(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, uint64_t context, struct smg_diag *diag);
-int __wrap_smg_fabric_register(struct smg_fabric *f, void *base, size_t bytes, struct smg_mr **out, struct smg_diag *diag);
-int __wrap_smg_fabric_poll(struct smg_fabric *f, struct smg_completion *out, size_t cap, double timeout_s, size_t *n_out,
-                           struct smg_diag *diag);
+__typeof__(smg_fabric_write) __real_smg_fabric_write, __wrap_smg_fabric_write;
+__typeof__(smg_fabric_send) __real_smg_fabric_send, __wrap_smg_fabric_send;
+__typeof__(smg_fabric_recv) __real_smg_fabric_recv, __wrap_smg_fabric_recv;
+__typeof__(smg_fabric_register) __real_smg_fabric_register, __wrap_smg_fabric_register;
+__typeof__(smg_fabric_poll) __real_smg_fabric_poll, __wrap_smg_fabric_poll;
 
 /* As the fabric does it: one line, and nothing has happened. */
 static inline int refuse(enum calls kind, struct smg_diag *diag)
@@ -159,8 +107,7 @@ static inline int post_due(void)
 int __wrap_smg_fabric_write(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, const struct smg_remote *remote,
                             uint64_t offset_bytes, uint64_t context, unsigned flags, struct smg_diag *diag)
 {
-    return post_due() ? refuse(POST, diag)
-                      : __real_smg_fabric_write(qp, pieces, n, remote, offset_bytes, context, flags, diag);
+    return post_due() ? refuse(POST, diag) : __real_smg_fabric_write(qp, pieces, n, remote, offset_bytes, context, flags, diag);
 }
 
 int __wrap_smg_fabric_send(struct smg_qp *qp, const struct smg_piece *pieces, size_t n, uint64_t context, unsigned flags,
@@ -188,10 +135,8 @@ int __wrap_smg_fabric_poll(struct smg_fabric *f, struct smg_completion *out, siz
 
 /* ---- The life of a process ---- */
 
-int __real_smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *diag);
-int __wrap_smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *diag);
-pid_t __real_waitpid(pid_t pid, int *status, int options);
-pid_t __wrap_waitpid(pid_t pid, int *status, int options);
+__typeof__(smg_harness_start) __real_smg_harness_start, __wrap_smg_harness_start;
+__typeof__(waitpid) __real_waitpid, __wrap_waitpid;
 void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
