@@ -3,10 +3,7 @@
 # the transfer engine with prefill instances on one and decode instances on the other. Attention must read the same entries whatever
 # the scheme, the paths and the instances; the core must act as recorded, and decide as simulated where time has no say.
 . "$top_srcdir/tests/e2e/lib.sh"
-
-has verbs || skip_all "this program is built without libibverbs"
-! grep -q -- '-fsanitize=' "$top_builddir/Makefile" 2>/dev/null ||
-    skip_all "a sanitized program is too slow for a virtual machine; other builds run it there"
+. "$top_srcdir/tests/e2e/vm.sh"
 
 # Decisions that depend on lengths and settings only, as the simulator takes them.
 timeless="speculative.enabled=false on_demand.reuse=false workload.batch_barrier=true decode.start=pushed routing=round-robin records.decisions=true"
@@ -26,26 +23,15 @@ decisions-smartgen proactive.kr_blocks=77
 X
 
 cat >"$work/script" <<'X'
-# fail CHECK [FILE...]
-fail() {
-    echo "FAIL $1"
-    shift
-    [ $# -eq 0 ] || tail -n 40 "$@"
-    exit 1
-}
+. /src/tests/e2e/vm-guest.sh
 
 export SMG_TEST_FABRIC=verbs SMG_TEST_VERBS_DEVICES=rxa,rxb SMG_TEST_ALARM_S=200
 test_fabric >fabric.log 2>&1 || fail "the tests of the fabric on rxa and rxb" fabric.log
 echo "ok   test_fabric between rxa and rxb: $(grep -c ' OK ' fabric.log) cases"
 
-export SMARTGEN_DATA=/src/traces/data
 smartgen emu /src/tests/e2e/small.yaml --fabric verbs --device rxz >out 2>&1
 [ $? -eq 2 ] && grep -q "no RDMA device 'rxz' here; there are: rxa, rxb" out || fail "an unknown device" out
 echo "ok   an unknown device is refused, the known ones are named"
-
-packets() {
-    cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"
-}
 
 # run NAME KEY=VALUE...: an emulated run between rxa and rxb in folder NAME, with laws that hold, and replayed.
 run() {
@@ -55,12 +41,12 @@ run() {
         shift
         set -- "$@" --set "$set"
     done
-    before=$(packets rxa)
+    before=$(counter rxa sent_pkts)
     smartgen emu /src/tests/e2e/small.yaml --fabric verbs --device rxa,rxb "$@" --timeout 120 --quiet -o "$name" >out 2>&1 ||
         fail "$name over verbs" out
     ! grep -q '"holds": false' "$name/summary.json" || fail "$name: a conservation law does not hold" "$name/summary.json"
     smartgen replay "$name" >out 2>&1 && grep -q byte-equal out || fail "$name: replay" out
-    sent=$(($(packets rxa) - before))
+    sent=$(($(counter rxa sent_pkts) - before))
     # Blocks are megabytes, packets at most 4 KiB.
     [ $sent -gt 100 ] || fail "$name: $sent packets left rxa"
 }
@@ -106,13 +92,5 @@ smartgen emu bench --fabric verbs --device rxa,rxb --block 9M --samples 20 --sec
 [ $? -eq 2 ] && grep -q "takes 8388608 in one message" out || fail "a block beyond the message limit" out
 echo "ok   a block beyond the device's message limit is refused"
 X
-rc=0
-SMG_VM_LIMIT=${SMG_VM_LIMIT:-550} "$top_srcdir/scripts/rdma-vm.sh" -p "$SMARTGEN" -p "$top_builddir/tests/test_fabric" \
-    -f "$top_srcdir/tests/e2e:/src/tests/e2e" -f "$top_srcdir/experiments/emu-small:/src/experiments/emu-small" \
-    -f "$top_srcdir/traces/data:/src/traces/data" -f "$work/decisions:/src/decisions" "$work/script" >"$work/log" 2>&1 || rc=$?
-[ $rc -ne 77 ] || skip_all "$(sed -n 's/^skip: //p' "$work/log")"
-cat "$work/log"
-checks=$(grep -c '^ok ' "$work/log") || true
-[ $rc -eq 0 ] || fail "the virtual machine ended with status $rc"
-[ "$checks" -eq 19 ] || fail "$checks checks, expected 19"
+vm_checks 19 -p "$top_builddir/tests/test_fabric" -f "$work/decisions:/src/decisions"
 finish

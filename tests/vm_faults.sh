@@ -1,23 +1,13 @@
 #!/bin/bash
-# Real RDMA verbs under faults, in a virtual machine with two soft-RoCE devices (scripts/rdma-vm.sh): a wire that loses and reorders packets,
-# a link that is down for two seconds, instances that die or send rubbish. What a retransmission can mend is mended: attention reads what it reads on
-# a sound wire. What it cannot costs the requests of the instance that is gone, each with the reason. And a small run under valgrind.
+# Real RDMA verbs under faults, in a virtual machine with two soft-RoCE devices (scripts/rdma-vm.sh): a wire that loses and reorders
+# packets, one that carries nothing or is down for two seconds, instances that die or send rubbish. What sending again can mend is mended:
+# attention reads what it reads on a sound wire. What it cannot costs the requests of the instance that is gone, each with the reason.
 . "$top_srcdir/tests/e2e/lib.sh"
-
-has verbs || skip_all "this program is built without libibverbs"
-! grep -q -- '-fsanitize=' "$top_builddir/Makefile" 2>/dev/null ||
-    skip_all "a sanitized program is too slow for a virtual machine; other builds run it there"
+. "$top_srcdir/tests/e2e/vm.sh"
 
 cat >"$work/script" <<'X'
-# fail CHECK [FILE...]
-fail() {
-    echo "FAIL $1"
-    shift
-    [ $# -eq 0 ] || tail -n 40 "$@"
-    exit 1
-}
+. /src/tests/e2e/vm-guest.sh
 
-export SMARTGEN_DATA=/src/traces/data
 # Most of each prompt is fetched on demand: decode instances need their prefill instances until the end.
 base="speculative.enabled=false workload.prompt_tokens=300 proactive.kr_blocks=100"
 
@@ -49,10 +39,6 @@ digest() {
     else
         awk '/"request_digests"/ { on = 1; next } on && /\]/ { exit } on { gsub(/[ ",]/, ""); print }' "$1/summary.json" | sed -n "$(($2 + 1))p"
     fi
-}
-
-counter() {
-    cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
 }
 
 emu sound 0 $base
@@ -138,13 +124,5 @@ fault killed-during-decode 0 "lost instance 1" emu.fault=1:kill:reply:3
 fault garbage 0 "instance 1 broke the protocol" emu.fault=1:garbage:write:2
 fault too-long 2 "instance 3 broke the protocol" emu.fault=3:too-long:reply:1
 X
-rc=0
-SMG_VM_LIMIT=${SMG_VM_LIMIT:-550} "$top_srcdir/scripts/rdma-vm.sh" -p "$SMARTGEN" -f "$top_srcdir/tests/e2e:/src/tests/e2e" \
-    -f "$top_srcdir/experiments/emu-small:/src/experiments/emu-small" -f "$top_srcdir/traces/data:/src/traces/data" "$work/script" \
-    >"$work/log" 2>&1 || rc=$?
-[ $rc -ne 77 ] || skip_all "$(sed -n 's/^skip: //p' "$work/log")"
-cat "$work/log"
-checks=$(grep -c '^ok ' "$work/log") || true
-[ $rc -eq 0 ] || fail "the virtual machine ended with status $rc"
-[ "$checks" -eq 11 ] || fail "$checks checks, expected 11"
+vm_checks 11
 finish

@@ -2,8 +2,8 @@
 # make vm-valgrind: a small run of the transfer engine over verbs under valgrind's memcheck, all its processes, in a virtual machine with two
 # soft-RoCE devices (scripts/rdma-vm.sh). Two minutes: not part of make check. Needs valgrind and libc6-dbg here.
 . "$top_srcdir/tests/e2e/lib.sh"
+. "$top_srcdir/tests/e2e/vm.sh"
 
-has verbs || skip_all "this program is built without libibverbs"
 memcheck=/usr/libexec/valgrind
 [ -x /usr/bin/valgrind.bin ] && [ -x "$memcheck/memcheck-amd64-linux" ] || skip_all "valgrind is not installed"
 # It finds functions of the loader by name, which only its debug symbols have.
@@ -12,7 +12,8 @@ symbols=/usr/lib/debug/.build-id/${loader:0:2}/${loader:2}.debug
 [ -f "$symbols" ] || skip_all "libc6-dbg is not installed"
 
 cat >"$work/script" <<X
-export SMARTGEN_DATA=/src/traces/data VALGRIND_LIB=$memcheck
+. /src/tests/e2e/vm-guest.sh
+export VALGRIND_LIB=$memcheck
 valgrind.bin --trace-children=yes --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite \\
     smartgen emu /src/tests/e2e/small.yaml --fabric verbs --device rxa,rxb --set prefill.nodes=1 --set workload.requests=1 \\
     --set workload.prompt_tokens=100 --set workload.output_tokens=2 --set emu.link=free --timeout 200 --quiet -o run >out 2>&1
@@ -24,13 +25,9 @@ files=()
 for file in memcheck-amd64-linux vgpreload_core-amd64-linux.so vgpreload_memcheck-amd64-linux.so default.supp; do
     files+=(-f "$memcheck/$file:$memcheck/$file")
 done
-rc=0
-SMG_VM_LIMIT=${SMG_VM_LIMIT:-550} "$top_srcdir/scripts/rdma-vm.sh" -p "$SMARTGEN" -p /usr/bin/valgrind.bin "${files[@]}" -f "$symbols:$symbols" \
-    -f "$top_srcdir/tests/e2e:/src/tests/e2e" -f "$top_srcdir/experiments/emu-small:/src/experiments/emu-small" \
-    -f "$top_srcdir/traces/data:/src/traces/data" "$work/script" >"$work/log" 2>&1 || rc=$?
-[ $rc -ne 77 ] || skip_all "$(sed -n 's/^skip: //p' "$work/log")"
+vm_run -p /usr/bin/valgrind.bin "${files[@]}" -f "$symbols:$symbols"
 # Router, prefill, decode: each has its own summary.
-clean=$(tr -d '\r' <"$work/log" | grep -c 'ERROR SUMMARY: 0 errors')
+clean=$(tr -d '\r' <"$work/log" | grep -c 'ERROR SUMMARY: 0 errors') || true
 [ $rc -eq 0 ] && [ "$clean" -eq 3 ] || fail "memcheck: status $rc, $clean of 3 processes without an error" "$work/log"
 ok "3 processes over verbs: no error, nothing lost"
 finish
