@@ -186,9 +186,7 @@ static void tear_down(struct bench_side *s)
 }
 
 /* Where it broke, before why. A limit of the device says it by itself. */
-static int broke(struct bench_side *s, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static int broke(struct bench_side *s, int status, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int broke(struct bench_side *s, int status, const char *format, ...)
 {
     struct smg_diag why = *s->diag;
     va_list arguments;
