@@ -99,6 +99,8 @@ int smg_cli_fail(int status, const struct smg_diag *diag);
 int smg_cli_scenario(const struct smg_args *a, const char *extra_set, struct smg_scenario *s);
 /* Whether the file or a --set of the scenario loaded last gave a key. */
 int smg_cli_given(const char *key);
+/* --timeline: writes it, or says that there is no folder to write it to. */
+void smg_cli_timeline(const struct smg_args *a, struct smg_world *w);
 /* Whether there is such an engine, or fabric (NULL: the default one): an exit status. Says what there is. */
 int smg_cli_engine(const char *name);
 int smg_cli_fabric(const char *name);

@@ -15,9 +15,14 @@ static int print_json(const struct smg_comparison *c)
     return bad ? SMG_EXIT_FAILED : SMG_EXIT_OK;
 }
 
+static void write_csv(const void *c, FILE *f)
+{
+    smg_compare_csv(c, f);
+}
+
 int smg_cmd_compare(const struct smg_args *a)
 {
-    static const struct smg_output_kind table = {"table of a comparison", "request,token,quantity,", ".csv"};
+    static const struct smg_output_kind table = {"table of a comparison", "request,token,quantity,unit,a,b,"};
     struct smg_comparison c;
     struct smg_diag diag = {""};
     int code = a->output ? smg_output_check(a->output, &table) : SMG_EXIT_OK, status;
@@ -28,10 +33,12 @@ int smg_cmd_compare(const struct smg_args *a)
     if (status)
         return smg_cli_fail(status, &diag);
     if (a->output)
-        status = smg_compare_csv(&c, a->output, &diag);
-    if (status)
-        code = smg_cli_fail(status, &diag);
-    else if (a->json)
+        code = smg_output_write(a->output, write_csv, &c);
+    if (code) {
+        smg_comparison_free(&c);
+        return code;
+    }
+    if (a->json)
         code = print_json(&c);
     else if (!a->quiet)
         smg_compare_print(&c, stdout);

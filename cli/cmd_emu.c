@@ -391,8 +391,8 @@ int smg_cmd_emu(const struct smg_args *a)
     if (code)
         return code;
     smg_cli_warn(&s, &w);
-    if (a->timeline)
-        w.scenario.records.timeline = 1;
+    if (!cluster || !strcmp(a->role, "all") || !strcmp(a->role, "router"))
+        smg_cli_timeline(a, &w);
     bytes = least_bytes(&w);
     if (bytes > MANY_BYTES)
         print_many("warning: ", bytes, "are to be moved and verified on this host");

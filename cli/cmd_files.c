@@ -126,6 +126,48 @@ static int interrupted(const char *outdir, int is_new)
     return smg_cli_fail(SMG_ERR_INTERRUPTED, NULL);
 }
 
+/* A figure's data lies beside its caption, "figNN. Title."; data without one is somebody's. */
+static int is_foreign(const char *outdir, const char *id)
+{
+    char data[SMG_PATH_MAX], caption[SMG_PATH_MAX], name[SMG_NAME_MAX + 8], line[SMG_NAME_MAX + 8] = "";
+    FILE *f;
+
+    snprintf(name, sizeof name, "%s.csv", id);
+    if (strncmp(id, "fig", 3) || smg_path_join(outdir, name, data) || access(data, F_OK))
+        return 0;
+    snprintf(name, sizeof name, "%s.txt", id);
+    f = smg_path_join(outdir, name, caption) ? NULL : fopen(caption, "r");
+    if (f && !fgets(line, (int)strlen(id) + 3, f))
+        line[0] = '\0';
+    if (f)
+        fclose(f);
+    return strncmp(line, id, strlen(id)) || strcmp(line + strlen(id), ". ");
+}
+
+/* A record folder is the result of one run; figures go beside it. */
+static int check_folder(const char *outdir, const struct smg_args *a, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX];
+
+    if (!smg_path_join(outdir, "run.json", path) && !access(path, F_OK)) {
+        snprintf(diag->text, sizeof diag->text, "%.300s: a record folder (it has a run.json); choose another for figures",
+                 outdir);
+        return SMG_ERR_INVALID;
+    }
+    for (const char *const *id = smg_figure_ids; *id; id++) {
+        int wanted = !a->n_operands;
+        for (size_t i = 0; i < a->n_operands; i++)
+            wanted |= !strcmp(a->operand[i], *id);
+        if (!wanted || !is_foreign(outdir, *id))
+            continue;
+        snprintf(diag->text, sizeof diag->text,
+                 "%.300s/%s.csv: exists and is no data of a figure (%s.txt beside it says so); choose another folder", outdir,
+                 *id, *id);
+        return SMG_ERR_INVALID;
+    }
+    return SMG_OK;
+}
+
 /* The report is made from what there is, also when a figure failed. */
 int smg_cmd_figures(const struct smg_args *a)
 {
@@ -140,7 +182,9 @@ int smg_cmd_figures(const struct smg_args *a)
         return SMG_EXIT_USAGE;
     if (smg_cli_engine(engine))
         return SMG_EXIT_USAGE;
-    status = smg_folder_probe(job.outdir, &diag);
+    status = check_folder(job.outdir, a, &diag);
+    if (!status)
+        status = smg_folder_probe(job.outdir, &diag);
     if (!status)
         status = smg_folder_lock(job.outdir, &diag);
     if (status)

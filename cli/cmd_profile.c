@@ -1,5 +1,4 @@
 /* smartgen profile: importance files and recorded selections. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +136,16 @@ static int record(const struct smg_args *a)
     return status ? unwritten(status, &diag) : SMG_EXIT_OK;
 }
 
+/* The same requests would count twice. */
+static int is_copy(const struct profile *x, const struct profile *y)
+{
+    size_t n = (size_t)x->im->groups * x->im->layers * x->im->blocks;
+
+    return x->info.seed == y->info.seed && x->im->groups == y->im->groups && x->im->layers == y->im->layers &&
+           x->im->blocks == y->im->blocks && !memcmp(x->im->value, y->im->value, n * sizeof *x->im->value) &&
+           !memcmp(x->im->requests, y->im->requests, x->im->groups * sizeof *x->im->requests);
+}
+
 static int merge(const struct smg_args *a)
 {
     struct profile x = {0}, y = {0}, z = {0};
@@ -150,6 +159,10 @@ static int merge(const struct smg_args *a)
         status = load(a->operand[0], &x);
     if (!status)
         status = load(a->operand[1], &y);
+    if (!status && is_copy(&x, &y)) {
+        fprintf(stderr, "smartgen: %s: holds the requests of %s: they would count twice\n", a->operand[1], a->operand[0]);
+        status = SMG_EXIT_USAGE;
+    }
     if (!status) {
         int merged = smg_importance_merge(x.im, &x.info, y.im, &y.info, &z.im, &z.info, &diag);
         status = merged ? smg_cli_fail(merged, &diag) : store(a, &z);
@@ -232,6 +245,31 @@ static int inspect(const struct smg_args *a)
     return SMG_EXIT_OK;
 }
 
+/* The model that a file was made for; one of the user's own has only its name in the file, so --set model=FILE says where it is.
+ */
+static int load_model(const struct smg_args *a, const struct profile *p, struct smg_model *m)
+{
+    static const char key[] = "model=";
+    const char *model = p->info.model;
+    struct smg_diag diag = {""}, found = {""};
+    int status;
+
+    for (size_t i = 0; i < a->n_sets; i++) {
+        if (strncmp(a->sets[i], key, strlen(key)))
+            return usage("of --set, --check takes model=FILE");
+        model = a->sets[i] + strlen(key);
+    }
+    status = smg_model_load(model, m, &found);
+    if (!status)
+        status = smg_importance_fits(a->operand[0], p->im, &p->info, m, &diag);
+    else if (!a->n_sets)
+        snprintf(diag.text, sizeof diag.text, "%.200s: %.200s; a model of your own is named by --set model=FILE", a->operand[0],
+                 found.text);
+    else
+        diag = found;
+    return status ? smg_cli_fail(status, &diag) : SMG_EXIT_OK;
+}
+
 /* What the generator that made the file shows by itself; none for a captured one. */
 static int measure(const struct profile *p, const struct smg_model *m, struct smg_generator_facts *out, int *known)
 {
@@ -267,16 +305,14 @@ static int check(const struct smg_args *a)
     struct profile p = {0};
     struct smg_generator_facts facts;
     struct smg_fact fact[SMG_FACTS];
-    struct smg_diag diag = {""};
     struct smg_model m;
     int known = 0, status = load(a->operand[0], &p), found;
 
     if (status)
         return status;
-    found = smg_model_load(p.info.model, &m, &diag);
-    if (!found)
-        found = smg_importance_fits(a->operand[0], p.im, &p.info, &m, &diag);
-    status = found ? smg_cli_fail(found, &diag) : measure(&p, &m, &facts, &known);
+    status = load_model(a, &p, &m);
+    if (!status)
+        status = measure(&p, &m, &facts, &known);
     if (!status) {
         found = smg_importance_facts(p.im, &p.info, &m, known ? &facts : NULL, fact);
         status = found ? smg_cli_fail(found, NULL) : print_facts(fact);
@@ -291,8 +327,9 @@ static int check(const struct smg_args *a)
 
 enum { POSITIONS = 100 };
 
-static int write_heatmap(FILE *f, const struct profile *p)
+static void write_heatmap(const void *what, FILE *f)
 {
+    const struct profile *p = what;
     float row[POSITIONS];
     size_t matrix = (size_t)p->im->layers * p->im->blocks;
 
@@ -308,29 +345,6 @@ static int write_heatmap(FILE *f, const struct profile *p)
                             p->im->group_hi[g], l, (i + 0.5) / POSITIONS, (double)row[i],
                             p->im->synthetic ? "synthetic" : "captured");
             }
-    return ferror(f);
-}
-
-/* An output file gets a temporary name first: what was there before stays when the disk is full. */
-static int heatmap_file(const char *path, const struct profile *p)
-{
-    char temporary[SMG_PATH_MAX];
-    FILE *f;
-    int bad;
-
-    if (snprintf(temporary, sizeof temporary, "%s.new", path) >= (int)sizeof temporary) {
-        errno = ENAMETOOLONG;
-        return 1;
-    }
-    f = fopen(temporary, "w");
-    if (!f)
-        return 1;
-    bad = write_heatmap(f, p);
-    bad |= fclose(f) != 0;
-    bad = bad || rename(temporary, path) != 0;
-    if (bad)
-        remove(temporary);
-    return bad;
 }
 
 static int heatmap(const struct smg_args *a)
@@ -343,12 +357,10 @@ static int heatmap(const struct smg_args *a)
     if (code)
         return code;
     if (!a->output) {
-        code = write_heatmap(stdout, &p) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
+        write_heatmap(&p, stdout); /* how it went, the end of the program tells */
     } else {
-        code = heatmap_file(a->output, &p) ? SMG_EXIT_FAILED : SMG_EXIT_OK;
-        if (code)
-            fprintf(stderr, "smartgen: %s: cannot write: %s\n", a->output, strerror(errno));
-        else if (!a->quiet)
+        code = smg_output_write(a->output, write_heatmap, &p);
+        if (!code && !a->quiet)
             printf("%s: %u groups and %u data sets of %u layers, %u positions each\n", a->output, p.im->groups, p.im->datasets,
                    p.im->layers - SMG_DENSE_LAYERS, POSITIONS);
     }

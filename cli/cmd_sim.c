@@ -69,8 +69,7 @@ int smg_cmd_sim(const struct smg_args *a)
     code = smg_cli_world(a, engine, &s, &w);
     if (code)
         return code;
-    if (a->timeline)
-        w.scenario.records.timeline = 1;
+    smg_cli_timeline(a, &w);
     code = smg_cli_engine(engines[w.scenario.engine]); /* built in? */
     if (!code)
         code = simulate(a, &w, smg_engine_find(engines[w.scenario.engine]));

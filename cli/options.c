@@ -322,9 +322,10 @@ static void warn_model(const struct smg_world *w)
                 w->n_requests, m->max_positions);
     if (smg_model_selecting_layers(m) == 0)
         fprintf(stderr,
-                "smartgen: warning: no layer of model %s selects (windows slide in all but layers 0 and 1): there is nothing for "
-                "selective transfer to choose\n",
-                m->name);
+                "smartgen: warning: no layer of model %s selects (%s): there is nothing for selective transfer to choose\n",
+                m->name,
+                m->layers <= SMG_DENSE_LAYERS ? "layers 0 and 1 never do, and it has no others"
+                                              : "windows slide in all but layers 0 and 1");
     if (m->quantized_weights)
         fprintf(stderr,
                 "smartgen: warning: model %s has quantised weights: they are counted with 16 bits each, K and V with %u\n",
@@ -382,6 +383,15 @@ void smg_cli_synthetic(const struct smg_world *w, int tensors, const char *inden
     if (w->synthetic_importance || w->synthetic_selection || w->synthetic_workload || tensors)
         printf("%ssynthetic:%s%s%s%s\n", indent, w->synthetic_importance ? " importance" : "",
                w->synthetic_selection ? " selection" : "", w->synthetic_workload ? " workload" : "", tensors ? " tensors" : "");
+}
+
+void smg_cli_timeline(const struct smg_args *a, struct smg_world *w)
+{
+    if (!a->timeline)
+        return;
+    w->scenario.records.timeline = 1;
+    if (!a->output)
+        smg_cli_warning(NULL, "--timeline: has no effect without -o DIR: timeline.json is a file of the record folder");
 }
 
 static int set_by_hand(const char *key)
@@ -443,6 +453,39 @@ static void warn_blocks(const struct smg_scenario *s, const struct smg_world *w)
     smg_cli_warning(NULL, text.text);
 }
 
+/* A set larger than the cache is the whole cache. */
+static void warn_many_blocks(const struct smg_scenario *s, const struct smg_world *w)
+{
+    uint32_t most = 0;
+    struct smg_grid grid;
+    struct smg_diag text;
+
+    for (uint32_t i = 0; i < w->n_requests; i++) {
+        smg_scheme_grid(w, w->requests[i].prompt_tokens, &grid);
+        most = smg_grid_total_blocks(&grid) > most ? smg_grid_total_blocks(&grid) : most;
+    }
+    if (s->proactive.kr_blocks == SMG_KR_AUTO || s->proactive.kr_blocks <= most || !s->proactive.enabled)
+        return;
+    snprintf(text.text, sizeof text.text,
+             "key 'proactive.kr_blocks': %u is more than the %u blocks that a prompt has: all are pushed", s->proactive.kr_blocks,
+             most);
+    smg_origins_explain(&origins, &text);
+    smg_cli_warning(NULL, text.text);
+}
+
+/* A measured NIC brings its own latency. */
+static void warn_latency(const struct smg_world *w)
+{
+    struct smg_diag text;
+
+    if (!(w->nic.latency_s > 0) || !smg_cli_given("network.latency_us"))
+        return;
+    snprintf(text.text, sizeof text.text, "key 'network.latency_us': has no effect: NIC %.80s has a latency_s of its own",
+             w->scenario.network.nic);
+    smg_origins_explain(&origins, &text);
+    smg_cli_warning(NULL, text.text);
+}
+
 static void warn_run(const struct smg_scenario *s, const struct smg_world *w)
 {
     smg_origins_in_vain(&origins, s, smg_cli_warning, NULL);
@@ -450,6 +493,8 @@ static void warn_run(const struct smg_scenario *s, const struct smg_world *w)
     warn_memory(&w->model, &w->scenario.prefill, &w->prefill_gpu, "prefill");
     warn_memory(&w->model, &w->scenario.decode, &w->decode_gpu, "decode");
     warn_blocks(s, w);
+    warn_many_blocks(s, w);
+    warn_latency(w);
 }
 
 void smg_cli_warn(const struct smg_scenario *s, const struct smg_world *w)

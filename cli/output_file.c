@@ -11,16 +11,9 @@
 
 #include "cli/cli.h"
 
-const struct smg_output_kind smg_output_importance = {"importance file", "KVIT", NULL};
-const struct smg_output_kind smg_output_recording = {"recording of selections", "KVSR", NULL};
-const struct smg_output_kind smg_output_heatmap = {"heat map", SMG_HEATMAP_HEADER, ".csv"};
-
-static int ends_in(const char *path, const char *ending)
-{
-    size_t n = strlen(path), m = strlen(ending);
-
-    return n > m && !strcmp(path + n - m, ending);
-}
+const struct smg_output_kind smg_output_importance = {"importance file", "KVIT"};
+const struct smg_output_kind smg_output_recording = {"recording of selections", "KVSR"};
+const struct smg_output_kind smg_output_heatmap = {"heat map", SMG_HEATMAP_HEADER};
 
 /* A file that cannot be read is somebody else's. */
 static int begins_with(const char *path, const char *begins)
@@ -42,7 +35,7 @@ static int is_foreign(const char *path, const struct smg_output_kind *kind)
 
     if (stat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size)
         return 0;
-    return !(kind->ending && ends_in(path, kind->ending)) && !begins_with(path, kind->begins);
+    return !begins_with(path, kind->begins);
 }
 
 /* ---- The temporary file, which is locked as long as this process lives ---- */
@@ -107,4 +100,21 @@ int smg_output_check(const char *path, const struct smg_output_kind *kind)
         return SMG_EXIT_USAGE;
     }
     return claim(path);
+}
+
+int smg_output_write(const char *path, void (*write)(const void *what, FILE *f), const void *what)
+{
+    FILE *f = fopen(claimed.path, "w");
+    int bad = !f;
+
+    errno = 0;
+    if (f) {
+        write(what, f);
+        bad = fflush(f) != 0 || ferror(f); /* where a full disk shows: the reason is asked before anything else is */
+        bad = fclose(f) != 0 || bad;
+    }
+    bad = bad || rename(claimed.path, path) != 0;
+    if (bad)
+        fprintf(stderr, "smartgen: %s: cannot write: %s\n", path, errno ? strerror(errno) : "unknown reason");
+    return bad ? SMG_EXIT_FAILED : SMG_EXIT_OK;
 }

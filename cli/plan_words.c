@@ -75,6 +75,11 @@ static int plan_smartgen(const struct smg_world *w, struct smg_plan *out)
     return status;
 }
 
+static int same(double now, double other)
+{
+    return fabs(now - other) < 0.005 * other;
+}
+
 /* "TTST 464.3 ms instead of 2.18 s, TBT the same": p beside other. */
 static void compare(const char *name, double now, double other, FILE *f)
 {
@@ -82,7 +87,7 @@ static void compare(const char *name, double now, double other, FILE *f)
 
     smg_plan_seconds(now, a, sizeof a);
     smg_plan_seconds(other, b, sizeof b);
-    if (fabs(now - other) < 0.005 * other)
+    if (same(now, other))
         fprintf(f, "%s the same (%s)", name, a);
     else
         fprintf(f, "%s %s instead of %s", name, a, b);
@@ -104,6 +109,30 @@ static void compare_both(const struct smg_plan *p, const struct smg_plan *other,
     fprintf(f, ". ");
 }
 
+/* All of it is pushed: because it fits, or because the scenario says so. What is made of it then is the scheme's. */
+static void everything(const struct smg_world *w, const struct smg_plan *p, const struct smg_features *features, FILE *f)
+{
+    struct smg_plan other;
+    int forced = p->budget.kr_raw < p->budget.total_blocks, alike;
+
+    fprintf(f, "selective transfer is off: ");
+    if (forced)
+        fprintf(f, "proactive.kr_blocks has everything pushed, which takes %.3g times the window",
+                p->budget.tt_s / p->budget.window_s);
+    else
+        fprintf(f, "all of the KV fits behind prefill, so everything is pushed");
+    if (features->attend_present)
+        fprintf(f, ", nothing is left out, and attention reads all of it");
+    if (plan_full(w, &other)) {
+        fprintf(f, ". ");
+        return;
+    }
+    alike = same(p->ttst_s, other.ttst_s) && (!isfinite(p->tbt_s) || same(p->tbt_s, other.tbt_s));
+    fprintf(f, alike ? "; full transfer does as well. " : ". Against full transfer: ");
+    if (!alike)
+        compare_both(p, &other, f);
+}
+
 static void selective(const struct smg_world *w, const struct smg_plan *p, FILE *f)
 {
     struct smg_features features;
@@ -121,9 +150,7 @@ static void selective(const struct smg_world *w, const struct smg_plan *p, FILE 
         return;
     }
     if (p->budget.full) {
-        fprintf(f,
-                "selective transfer is off: all of the KV fits behind prefill, so everything is pushed and full transfer does as "
-                "well. ");
+        everything(w, p, &features, f);
         return;
     }
     fprintf(f, "selective transfer is on: all of the KV needs %.3g times the window, so %.0f %% of it is pushed during prefill",

@@ -198,11 +198,27 @@ static void name_differences(const struct compare_run *run, char *text, size_t r
     }
 }
 
+static void name_synthetic(const struct compare_run *run, char *text, size_t room)
+{
+    const char *what;
+    json_t *is;
+    size_t used = 0;
+
+    text[0] = '\0';
+    json_object_foreach(run->synthetic, what, is)
+    {
+        int n = json_is_true(is) && used < room ? snprintf(text + used, room - used, "%s%s", used ? ", " : "", what) : 0;
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
 static void name_runs(const struct compare_run *run, struct smg_comparison *c)
 {
     for (size_t i = 0; i < 2; i++)
         snprintf(c->name[i], sizeof c->name[i], "%.300s (%.20s, %.150s)", run[i].dir, text_of(&run[i], "driver"),
                  text_of(&run[i], "engine"));
+    for (size_t i = 0; i < 2; i++)
+        name_synthetic(&run[i], c->synthetic[i], sizeof c->synthetic[i]);
     name_differences(run, c->differs, sizeof c->differs);
 }
 

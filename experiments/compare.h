@@ -45,7 +45,8 @@ struct smg_compare_summary {
 
 struct smg_comparison {
     char name[2][512]; /* "DIR (sim, native)" */
-    char differs[512]; /* scenario keys and settings in which the runs differ, "" none */
+    char synthetic[2][96]; /* what was generated for each: "importance, selection", "" nothing */
+    char differs[512];     /* scenario keys and settings in which the runs differ, "" none */
     struct smg_compare_row *row;
     size_t n, cap;
     struct smg_compare_summary summary[SMG_COMPARED];
@@ -62,6 +63,6 @@ void smg_compare_print(const struct smg_comparison *c, FILE *out);
 json_t *smg_compare_json(const struct smg_comparison *c);
 /* First line of the CSV file, without its end. */
 extern const char smg_compare_header[];
-int smg_compare_csv(const struct smg_comparison *c, const char *path, struct smg_diag *diag);
+void smg_compare_csv(const struct smg_comparison *c, FILE *out);
 
 #endif

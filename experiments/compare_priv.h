@@ -35,7 +35,7 @@ struct compare_token {
 
 struct compare_run {
     const char *dir;
-    json_t *settings; /* as of smg_run_settings */
+    json_t *settings, *synthetic; /* as of smg_run_settings */
     uint64_t seed;
     char model[SMG_PATH_MAX], model_digest[24]; /* digest: "" where it is built in or not recorded */
     struct smg_world world;                     /* model and hardware; its requests are none of the run's */

@@ -75,13 +75,12 @@ static int read_run_json(const char *dir, struct compare_run *run, struct smg_di
     struct smg_scenario s;
     struct smg_diag found = {""};
     char path[SMG_PATH_MAX];
-    json_t *root = NULL, *synthetic = NULL;
+    json_t *root = NULL;
     int status = smg_path_join(dir, "run.json", path);
 
     if (status)
         return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
-    status = smg_run_settings(dir, &run->settings, &run->n, &run->seed, &synthetic, diag);
-    json_decref(synthetic); /* the reports of the runs say so */
+    status = smg_run_settings(dir, &run->settings, &run->n, &run->seed, &run->synthetic, diag);
     if (!status)
         status = smg_file_json(path, &root, diag);
     if (status)
@@ -107,8 +106,6 @@ static int read_row(const struct smg_csv *c, size_t row, const size_t *at, struc
     for (size_t i = 0; i < COMPARE_CELLS && !status; i++)
         status = smg_csv_number(c, row, at[i], &q->cell[i], diag);
     q->full = !strcmp(mode, "full");
-    if (!status && !(q->cell[COMPARE_PROMPT] >= 1 && q->cell[COMPARE_PROMPT] <= UINT32_MAX))
-        status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field 'prompt_tokens': expected a number above 0", c->path, row + 2);
     return status;
 }
 
@@ -122,11 +119,9 @@ static int read_requests(const char *dir, struct compare_run *run, struct smg_di
     status = status ? smg_diag_set(diag, status, "%.100s...: name is too long", dir) : smg_csv_read(path, &c, diag);
     if (status)
         return status;
-    status = smg_csv_header(&c, smg_requests_header, diag);
+    status = smg_requests_check(&c, run->n, diag);
     for (size_t i = 0; i <= COMPARE_CELLS && !status; i++)
         status = smg_csv_column(&c, i < COMPARE_CELLS ? columns[i] : "mode", &at[i], diag);
-    if (!status && c.rows != run->n)
-        status = smg_diag_set(diag, SMG_ERR_PARSE, "%s: %zu rows, run.json says %u requests", path, c.rows, run->n);
     if (!status && !(run->request = calloc(c.rows + 1, sizeof *run->request)))
         status = no_memory(path, diag);
     for (size_t i = 0; i < c.rows && !status; i++)
@@ -173,11 +168,42 @@ static int find_transfers(struct compare_run *run)
 
 /* ---- tokens.csv ---- */
 
-/* Rows are sorted by request and token. */
+/* In the order of smg_tokens_header. */
+enum { TOKEN_REQUEST, TOKEN_NUMBER, TOKEN_TIME, TOKEN_GAP, TOKEN_CELLS };
+
+/* Rows are sorted by request and token, each once, and no request has more tokens than requests.csv says. */
+static int read_token(const struct smg_csv *c, size_t row, struct compare_run *run, double last[TOKEN_CELLS],
+                      struct smg_diag *diag)
+{
+    double cell[TOKEN_CELLS] = {0};
+    int status = SMG_OK, same;
+
+    for (size_t i = 0; i < TOKEN_CELLS && !status; i++)
+        status = smg_csv_number(c, row, i, &cell[i], diag);
+    if (status)
+        return status;
+    if (!(cell[TOKEN_REQUEST] >= 0 && cell[TOKEN_REQUEST] < run->n && cell[TOKEN_REQUEST] == floor(cell[TOKEN_REQUEST])))
+        return smg_csv_bad_cell(c, row, TOKEN_REQUEST, "a request of requests.csv", diag);
+    if (!(cell[TOKEN_NUMBER] >= 1 && cell[TOKEN_NUMBER] == floor(cell[TOKEN_NUMBER]) &&
+          cell[TOKEN_NUMBER] <= run->request[(uint32_t)cell[TOKEN_REQUEST]].cell[COMPARE_OUTPUT]))
+        return smg_csv_bad_cell(c, row, TOKEN_NUMBER, "one of the request's output_tokens", diag);
+    same = cell[TOKEN_REQUEST] == last[TOKEN_REQUEST];
+    if (cell[TOKEN_REQUEST] < last[TOKEN_REQUEST] || (same && cell[TOKEN_NUMBER] <= last[TOKEN_NUMBER]))
+        return smg_csv_bad_cell(c, row, TOKEN_NUMBER, "rows by request and token, each once", diag);
+    if (!(cell[TOKEN_TIME] >= (same ? last[TOKEN_TIME] : 0)))
+        return smg_csv_bad_cell(c, row, TOKEN_TIME, "a time that is not before the token before it", diag);
+    if (cell[TOKEN_GAP] < 0)
+        return smg_csv_bad_cell(c, row, TOKEN_GAP, "a number >= 0", diag);
+    memcpy(last, cell, sizeof cell);
+    if (!isnan(cell[TOKEN_GAP]))
+        run->token[run->n_tokens++] =
+            (struct compare_token){(uint32_t)cell[TOKEN_REQUEST], (uint32_t)cell[TOKEN_NUMBER], cell[TOKEN_GAP]};
+    return SMG_OK;
+}
+
 static int read_tokens(const char *dir, struct compare_run *run, struct smg_diag *diag)
 {
-    size_t request = 0, token = 0, gap = 0;
-    double x, y, z;
+    double last[TOKEN_CELLS] = {-1};
     struct smg_csv c;
     char path[SMG_PATH_MAX];
     int status = smg_path_join(dir, "tokens.csv", path);
@@ -185,20 +211,11 @@ static int read_tokens(const char *dir, struct compare_run *run, struct smg_diag
     status = status ? smg_diag_set(diag, status, "%.100s...: name is too long", dir) : smg_csv_read(path, &c, diag);
     if (status)
         return status;
-    status = smg_csv_column(&c, "request", &request, diag);
-    status = status ? status : smg_csv_column(&c, "token", &token, diag);
-    status = status ? status : smg_csv_column(&c, "gap_s", &gap, diag);
+    status = smg_csv_header(&c, smg_tokens_header, diag);
     if (!status && !(run->token = calloc(c.rows + 1, sizeof *run->token)))
         status = no_memory(path, diag);
-    for (size_t i = 0; i < c.rows && !status; i++) {
-        status = smg_csv_number(&c, i, request, &x, diag);
-        status = status ? status : smg_csv_number(&c, i, token, &y, diag);
-        status = status ? status : smg_csv_number(&c, i, gap, &z, diag);
-        if (!status && (!(x >= 0 && x < run->n) || !(y >= 1 && y <= UINT32_MAX)))
-            status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: there is no such request or token", path, i + 2);
-        if (!status && !isnan(z))
-            run->token[run->n_tokens++] = (struct compare_token){(uint32_t)x, (uint32_t)y, z};
-    }
+    for (size_t i = 0; i < c.rows && !status; i++)
+        status = read_token(&c, i, run, last, diag);
     smg_csv_free(&c);
     return status;
 }
@@ -225,6 +242,7 @@ void smg_compare_run_free(struct compare_run *run)
     if (run->has_world)
         smg_world_free(&run->world);
     json_decref(run->settings);
+    json_decref(run->synthetic);
     free(run->request);
     free(run->token);
 }

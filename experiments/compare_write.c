@@ -6,7 +6,7 @@
 #include "experiments/files.h"
 #include "traces/text.h"
 
-const char smg_compare_header[] = "request,token,quantity,unit,a,b,error_percent";
+const char smg_compare_header[] = "request,token,quantity,unit,a,b,error_percent,synthetic_a,synthetic_b";
 
 static const struct {
     const char *name, *unit;
@@ -73,7 +73,8 @@ static void print_summary(const struct smg_comparison *c, FILE *out)
 
 void smg_compare_print(const struct smg_comparison *c, FILE *out)
 {
-    fprintf(out, "a: %s\nb: %s\n", c->name[0], c->name[1]);
+    for (size_t i = 0; i < 2; i++)
+        fprintf(out, "%c: %s%s%s\n", i ? 'b' : 'a', c->name[i], c->synthetic[i][0] ? "; synthetic: " : "", c->synthetic[i]);
     if (c->differs[0])
         fprintf(out, "they differ in: %s\n", c->differs);
     fprintf(out, "error: (a - b) / b; transfer_s: TTST less the computing of the decode iteration\n\n");
@@ -91,26 +92,31 @@ static void csv_number(FILE *f, double x)
         fputc(',', f);
 }
 
-int smg_compare_csv(const struct smg_comparison *c, const char *path, struct smg_diag *diag)
+/* "importance+selection": no comma in a cell. */
+static void csv_synthetic(FILE *f, const char *what)
 {
-    FILE *f = NULL;
-    int status = smg_output_open(path, &f, diag);
+    fputc(',', f);
+    for (; *what; what++)
+        if (*what != ' ')
+            fputc(*what == ',' ? '+' : *what, f);
+}
 
-    if (status)
-        return status;
-    fprintf(f, "%s\n", smg_compare_header);
+void smg_compare_csv(const struct smg_comparison *c, FILE *out)
+{
+    fprintf(out, "%s\n", smg_compare_header);
     for (size_t i = 0; i < c->n; i++) {
         const struct smg_compare_row *r = &c->row[i];
-        fprintf(f, "%u,", r->request);
+        fprintf(out, "%u,", r->request);
         if (r->token)
-            fprintf(f, "%u", r->token);
-        fprintf(f, ",%s,%s", names[r->what].name, names[r->what].unit);
-        csv_number(f, r->a);
-        csv_number(f, r->b);
-        csv_number(f, 100 * r->error);
-        fputc('\n', f);
+            fprintf(out, "%u", r->token);
+        fprintf(out, ",%s,%s", names[r->what].name, names[r->what].unit);
+        csv_number(out, r->a);
+        csv_number(out, r->b);
+        csv_number(out, 100 * r->error);
+        for (size_t k = 0; k < 2; k++)
+            csv_synthetic(out, c->synthetic[k]);
+        fputc('\n', out);
     }
-    return smg_output_close(f, path, SMG_OK, diag);
 }
 
 static json_t *row_json(const struct smg_compare_row *r)
@@ -158,6 +164,7 @@ json_t *smg_compare_json(const struct smg_comparison *c)
             rows = NULL;
         }
     }
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "a", c->name[0], "b", c->name[1], "differs", c->differs, "rows", rows,
-                     "summary", summary_json(c), "largest_error", smg_json_real(c->largest));
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:s, s:o, s:o, s:o}", "a", c->name[0], "b", c->name[1], "synthetic", "a",
+                     c->synthetic[0], "b", c->synthetic[1], "differs", c->differs, "rows", rows, "summary", summary_json(c),
+                     "largest_error", smg_json_real(c->largest));
 }

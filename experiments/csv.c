@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/importance_bytes.h"
 #include "traces/text.h"
 
 enum { CSV_BYTES_MAX = 1 << 30 };
@@ -68,6 +69,15 @@ static int check_text(const char *text, size_t bytes, const char *path, struct s
     return SMG_OK;
 }
 
+/* Spreadsheets put a byte order mark in front. */
+static size_t drop_mark(char *text, size_t bytes)
+{
+    if (bytes < 3 || memcmp(text, "\xef\xbb\xbf", 3))
+        return bytes;
+    memmove(text, text + 3, bytes - 2); /* with the 0 byte behind */
+    return bytes - 3;
+}
+
 static int check_names(const struct smg_csv *c, struct smg_diag *diag)
 {
     for (size_t i = 0; i < c->columns; i++) {
@@ -107,6 +117,10 @@ int smg_csv_read(const char *path, struct smg_csv *out, struct smg_diag *diag)
     memset(out, 0, sizeof *out);
     snprintf(out->path, sizeof out->path, "%s", path);
     status = smg_file_read(path, CSV_BYTES_MAX, &out->text, &bytes, diag);
+    if (!status)
+        bytes = drop_mark(out->text, bytes);
+    if (!status)
+        out->digest = smg_fnv1a64(SMG_FNV1A64_START, out->text, bytes);
     if (!status)
         status = check_text(out->text, bytes, path, diag);
     if (!status)
@@ -170,4 +184,10 @@ int smg_csv_number(const struct smg_csv *c, size_t row, size_t column, double *o
         return SMG_OK;
     return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected a number, found '%.60s'", c->path, row + 2,
                         c->cell[column], text);
+}
+
+int smg_csv_bad_cell(const struct smg_csv *c, size_t row, size_t column, const char *expected, struct smg_diag *diag)
+{
+    return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected %s, found '%.60s'", c->path, row + 2, c->cell[column],
+                        expected, smg_csv_cell(c, row, column));
 }

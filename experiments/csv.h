@@ -4,6 +4,7 @@
 #define SMG_EXPERIMENTS_CSV_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/status.h"
 #include "core/world.h"
@@ -13,6 +14,7 @@ struct smg_csv {
     char *text;        /* the file, cut into cells in place */
     const char **cell; /* [rows + 1][columns], the header first; into text */
     size_t rows, columns;
+    uint64_t digest; /* FNV-1a of the bytes of the file, without a byte order mark */
 };
 
 /* Reads a whole file. SMG_ERR_PARSE names file and line. On error *out is zeroed. */
@@ -26,5 +28,7 @@ int smg_csv_header(const struct smg_csv *c, const char *expected, struct smg_dia
 const char *smg_csv_cell(const struct smg_csv *c, size_t row, size_t column);
 /* The number in a cell, NAN when it is empty. SMG_ERR_PARSE names file, line and field. */
 int smg_csv_number(const struct smg_csv *c, size_t row, size_t column, double *out, struct smg_diag *diag);
+/* SMG_ERR_PARSE: the cell is not what was expected. */
+int smg_csv_bad_cell(const struct smg_csv *c, size_t row, size_t column, const char *expected, struct smg_diag *diag);
 
 #endif

@@ -45,6 +45,7 @@ libsmgexp_la_SOURCES = \
 	experiments/report_timeline_read.c \
 	experiments/report_timeline.h \
 	experiments/report_validation.c \
+	experiments/requests_check.c \
 	experiments/run.h \
 	experiments/run_json.c \
 	experiments/run_priv.h \

@@ -11,6 +11,9 @@ const char smg_requests_header[] =
     "prefill_end_s,push_done_s,decode_join_s,first_token_s,second_token_s,finish_s,ttft_s,ttst_s,tbt_mean_s,metadata_bytes,"
     "proactive_bytes,on_demand_bytes,speculative_bytes,duplicate_bytes,messages,on_demand_ratio";
 
+const char smg_tokens_header[] =
+    "request,token,time_s,gap_s,selected_entries,remote_entries,on_demand_ratio,on_demand_bytes,speculative_bytes";
+
 static void cell_s(FILE *f, double x)
 {
     if (isfinite(x))
@@ -136,7 +139,7 @@ int smg_write_tokens_csv(const struct smg_run *run, const char *path, struct smg
     for (size_t i = 0; i < r->n_tokens; i++)
         sorted[i] = &r->token[i];
     qsort(sorted, r->n_tokens, sizeof *sorted, by_request_and_token);
-    fputs("request,token,time_s,gap_s,selected_entries,remote_entries,on_demand_ratio,on_demand_bytes,speculative_bytes\n", f);
+    fprintf(f, "%s\n", smg_tokens_header);
     for (size_t i = 0; i < r->n_tokens; i++)
         put_token(f, sorted[i], i ? sorted[i - 1] : NULL);
     status = smg_output_close(f, path, SMG_OK, diag);

@@ -6,8 +6,12 @@
 
 #include "experiments/run.h"
 
-/* The columns of requests.csv. */
-extern const char smg_requests_header[];
+/* The columns of requests.csv and tokens.csv. */
+extern const char smg_requests_header[], smg_tokens_header[];
+struct smg_csv;
+/* Whether it is a requests.csv of so many requests: columns, the kind and range of every cell, and that nothing is missing that
+ * the status asks for. SMG_ERR_PARSE names file, line and field. */
+int smg_requests_check(const struct smg_csv *c, uint32_t requests, struct smg_diag *diag);
 /* Which inputs were synthetic: an object of true and false. NULL: out of memory. */
 json_t *smg_synthetic_json(const struct smg_run *run);
 

@@ -27,10 +27,10 @@ struct run {
     ino_t inode;
     struct line line;
     json_t *settings, *synthetic; /* synthetic may be NULL */
-    uint64_t seed;
-    size_t like;     /* the first run with the same settings */
-    size_t n_alike;  /* first of its settings: how many have them */
-    struct line all; /* first of its settings: over the runs that have them */
+    uint64_t seed, records;       /* records: a digest of requests.csv */
+    size_t like;                  /* the first run with the same settings */
+    size_t n_alike;               /* first of its settings: how many have them */
+    struct line all;              /* first of its settings: over the runs that have them */
 };
 
 /* ---- Reading ---- */
@@ -53,9 +53,6 @@ static int read_column(const struct smg_csv *c, const char *name, double *mean, 
 
     for (size_t i = 0; i < c->rows && !status; i++) {
         status = smg_csv_number(c, i, column, &x, diag);
-        if (!status && x < 0)
-            status = smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected a number >= 0, found '%.60s'", c->path,
-                                  i + 2, name, smg_csv_cell(c, i, column));
         if (!status)
             smg_sample_add(&s, x);
     }
@@ -67,51 +64,30 @@ static int read_column(const struct smg_csv *c, const char *name, double *mean, 
     return status;
 }
 
-static int bad_cell(const struct smg_csv *c, size_t row, size_t column, const char *expected, struct smg_diag *diag)
-{
-    return smg_diag_set(diag, SMG_ERR_PARSE, "%s:%zu: field '%s': expected %s, found '%.60s'", c->path, row + 2, c->cell[column],
-                        expected, smg_csv_cell(c, row, column));
-}
-
-/* Ids count from 0, and a request that finished has a first token. */
 static int read_states(const struct smg_csv *c, struct line *line, struct smg_diag *diag)
 {
-    size_t request = 0, state = 0, ttft = 0;
-    int status = smg_csv_column(c, "request", &request, diag);
+    size_t state = 0;
+    int status = smg_csv_column(c, "status", &state, diag);
 
-    if (!status)
-        status = smg_csv_column(c, "status", &state, diag);
-    if (!status)
-        status = smg_csv_column(c, "ttft_s", &ttft, diag);
     for (size_t i = 0; i < c->rows && !status; i++) {
-        const char *word = smg_csv_cell(c, i, state);
-        char id[24];
-        snprintf(id, sizeof id, "%zu", i);
-        if (strcmp(smg_csv_cell(c, i, request), id))
-            status = bad_cell(c, i, request, id, diag);
-        else if (strcmp(word, "finished") && strcmp(word, "failed") && strcmp(word, "waiting"))
-            status = bad_cell(c, i, state, "finished, failed or waiting", diag);
-        else if (!strcmp(word, "finished") && !smg_csv_cell(c, i, ttft)[0])
-            status = bad_cell(c, i, ttft, "a number, since the request finished", diag);
-        line->failed += !strcmp(word, "failed");
-        line->waiting += !strcmp(word, "waiting");
+        line->failed += !strcmp(smg_csv_cell(c, i, state), "failed");
+        line->waiting += !strcmp(smg_csv_cell(c, i, state), "waiting");
     }
     return status;
 }
 
-static int read_requests(const char *path, uint32_t requests, struct line *line, struct smg_diag *diag)
+static int read_requests(const char *path, uint32_t requests, struct line *line, uint64_t *digest, struct smg_diag *diag)
 {
     struct smg_csv c;
     int status = smg_csv_read(path, &c, diag);
 
     if (status)
         return status;
+    *digest = c.digest;
     line->requests = c.rows;
-    status = smg_csv_header(&c, smg_requests_header, diag);
+    status = smg_requests_check(&c, requests, diag);
     if (!status)
         status = read_states(&c, line, diag);
-    if (!status && c.rows != requests)
-        status = smg_diag_set(diag, SMG_ERR_PARSE, "%s: %zu rows, run.json says %u requests", path, c.rows, requests);
     for (size_t i = 0; i < COLUMNS && !status; i++)
         status = read_column(&c, columns[i], &line->mean[i], &line->half_width[i], diag);
     smg_csv_free(&c);
@@ -133,7 +109,7 @@ static int read_run(const char *dir, struct run *run, struct smg_diag *diag)
     if (status)
         return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
     status = smg_run_settings(dir, &run->settings, &requests, &run->seed, &run->synthetic, diag);
-    return status ? status : read_requests(path, requests, &run->line, diag);
+    return status ? status : read_requests(path, requests, &run->line, &run->records, diag);
 }
 
 /* ---- Which runs are one experiment ---- */
@@ -347,17 +323,26 @@ static int is_simulation(const struct run *run)
 }
 
 /* A simulation is decided by settings and seed; a mean over two that agree in both is no mean over independent runs. The times of
- * emulations vary. */
+ * emulations vary to the last digit, unless one is a copy. */
+static const char *why_copy(const struct run *a, const struct run *b)
+{
+    if (a->like != b->like || a->seed != b->seed)
+        return NULL;
+    if (is_simulation(a))
+        return "has the seed and the scenario of";
+    return a->records == b->records && a->line.requests ? "has the very records of" : NULL;
+}
+
 static void warn_of_copies(const struct run *run, size_t n, smg_warn_fn warn, void *arg)
 {
     char text[2 * SMG_PATH_MAX + 128];
 
     for (size_t i = 1; i < n; i++)
         for (size_t j = 0; j < i; j++) {
-            if (run[i].like != run[j].like || run[i].seed != run[j].seed || !is_simulation(&run[i]))
+            const char *why = why_copy(&run[i], &run[j]);
+            if (!why)
                 continue;
-            snprintf(text, sizeof text, "%s: has the seed and the scenario of %s: the two are not independent", run[i].dir,
-                     run[j].dir);
+            snprintf(text, sizeof text, "%s: %s %s: the two are not independent", run[i].dir, why, run[j].dir);
             warn(arg, text);
             break;
         }

@@ -8,13 +8,16 @@ must "sim" 0 sim "$small" --engine native --quiet -o "$work/a"
 
 must "a run against itself" 0 compare "$work/a" "$work/a" --tolerance 0
 grep -qE '^transfer_s +3 +0.000 +0.000 ' "$work/stdout" || fail "a run against itself: no line of errors 0" "$work/stdout"
+grep -qE '^b: .*; synthetic: importance, selection, workload$' "$work/stdout" || fail "a run against itself: not labelled synthetic" "$work/stdout"
 must "as JSON" 0 compare "$work/a" "$work/a" --json
 [ "$(json_value "$work/stdout" largest_error)" = 0.0 ] || fail "JSON: the largest error is not 0" "$work/stdout"
+grep -q '"b": "importance, selection, workload"' "$work/stdout" || fail "JSON: not labelled synthetic" "$work/stdout"
 must "as CSV" 0 compare "$work/a" "$work/a" --quiet -o "$work/table.csv"
 [ ! -s "$work/stdout" ] || fail "--quiet prints" "$work/stdout"
 # 3 requests: 8 quantities and 3 gaps each, behind a header.
 [ "$(wc -l <"$work/table.csv")" -eq 34 ] || fail "CSV: $(wc -l <"$work/table.csv") lines, expected 34" "$work/table.csv"
-head -n 1 "$work/table.csv" | grep -qx 'request,token,quantity,unit,a,b,error_percent' || fail "CSV: header" "$work/table.csv"
+head -n 1 "$work/table.csv" | grep -qx 'request,token,quantity,unit,a,b,error_percent,synthetic_a,synthetic_b' || fail "CSV: header" "$work/table.csv"
+awk -F, 'NR > 1 && $9 != "importance+selection+workload" { exit 1 }' "$work/table.csv" || fail "CSV: not labelled synthetic" "$work/table.csv"
 awk -F, 'NR > 1 && $7 != 0 { exit 1 }' "$work/table.csv" || fail "CSV: an error that is not 0" "$work/table.csv"
 must "CSV again" 0 compare "$work/a" "$work/a" --quiet -o "$work/table.csv"
 ok "a run against itself: no error, as text, JSON and CSV"
@@ -51,6 +54,9 @@ refused "one folder" "missing operand" compare "$work/a"
 refused "a tolerance below 0" "--tolerance" compare "$work/a" "$work/a" --tolerance -1
 echo "precious" >"$work/notes.txt"
 refused "a file of something else" "is no table of a comparison" compare "$work/a" "$work/a" -o "$work/notes.txt"
+cp "$work/a/requests.csv" "$work/kept.csv"
+refused "a run's own records" "is no table of a comparison" compare "$work/a" "$work/a" -o "$work/a/requests.csv"
+cmp -s "$work/kept.csv" "$work/a/requests.csv" || fail "a run's own records are written over"
 refused "a scenario key" "--set" emu measure --set scheme=full
 refused "three sizes" "--block" emu measure --block 8K,64K,1M
 refused "an option of the bench" "--depth" emu measure --depth 3

@@ -6,6 +6,8 @@
 small=$top_srcdir/tests/e2e/small.yaml
 profile=$work/profile.kvit
 must "a profile" 0 profile "$small" -o "$profile" --requests 1 --steps 2
+other=$work/other.kvit
+must "another profile" 0 profile "$small" --set seed=77 -o "$other" --requests 1 --steps 2
 must "a run" 0 sim "$small" --engine native -o "$work/run"
 
 # ---- Standard output ----
@@ -85,8 +87,10 @@ if [ "$(id -u)" -eq 0 ] && unshare -m bash -c "$inside" inside 16k "$work/disk" 
     fills "sim --timeline" 16k sim "$small" --engine native --set records.events=false --timeline -o o
     fills profile 8k profile "$small" --requests 1 --steps 2 -o o
     fills "profile --record" 4k profile "$small" --record o
-    fills "profile --merge" 8k profile --merge "$profile" "$profile" -o o
+    fills "profile --merge" 8k profile --merge "$profile" "$other" -o o
     fills "profile --heatmap" 16k profile --heatmap "$profile" -o o
+    must "a longer run" 0 sim "$small" --engine native --set workload.requests=30 -q -o "$work/longer"
+    fills compare 8k compare "$work/longer" "$work/longer" -q -o o
     fills figures 4k figures fig02 -o o
     fills "an image" 14k figures fig02 -o o
     if has_emu; then
@@ -120,7 +124,7 @@ nowhere "profile below a file" profile "$small" -o "$work/file/out"
 nowhere "profile over a folder" profile "$small" -o "$work/folder"
 nowhere "profile in a folder that is not there" profile "$small" -o "$work/folder/none/out"
 nowhere "profile --record below a file" profile "$small" --record "$work/file/out"
-nowhere "profile --merge below a file" profile --merge "$profile" "$profile" -o "$work/file/out"
+nowhere "profile --merge below a file" profile --merge "$profile" "$other" -o "$work/file/out"
 nowhere "profile --heatmap below a file" profile --heatmap "$profile" -o "$work/file/out"
 nowhere "figures below a file" figures fig11 -o "$work/file/out"
 nowhere "figures over a file" figures fig11 -o "$work/file"
@@ -143,11 +147,27 @@ kept() {
 }
 kept "$work/foreign" "importance file" profile "$work/foreign" -o "$work/foreign"
 kept "$work/foreign" "recording of selections" profile "$work/foreign" --record "$work/foreign"
-kept "$work/foreign" "importance file" profile --merge "$profile" "$profile" -o "$work/foreign"
+kept "$work/foreign" "importance file" profile --merge "$profile" "$other" -o "$work/foreign"
 kept "$work/foreign" "heat map" profile --heatmap "$profile" -o "$work/foreign"
+cp "$small" "$work/trace.csv"
+kept "$work/trace.csv" "heat map" profile --heatmap "$profile" -o "$work/trace.csv"
+kept "$work/trace.csv" "table of a comparison" compare "$work/run" "$work/run" -o "$work/trace.csv"
 kept "$profile" "recording of selections" profile "$small" --record "$profile"
 kept "$profile" "heat map" profile --heatmap "$profile" -o "$profile"
 kept "$work/record.kvsr" "importance file" profile "$small" -o "$work/record.kvsr"
+mkdir "$work/drawn"
+echo mine >"$work/drawn/fig02.csv"
+must "figures over data of somebody" 2 figures fig02 -o "$work/drawn"
+one_line "figures over data of somebody"
+says "figures over data of somebody" "$work/drawn/fig02.csv: exists and is no data of a figure"
+leaves "figures over data of somebody" "$work/drawn" fig02.csv
+must "figures into a record folder" 2 figures fig02 -o "$work/run"
+one_line "figures into a record folder"
+says "figures into a record folder" "$work/run: a record folder"
+must "a profile and its copy" 2 profile --merge "$profile" "$profile" -o "$work/merged.kvit"
+one_line "a profile and its copy"
+says "a profile and its copy" "they would count twice"
+ok "figures leave foreign data and record folders alone, a profile is merged with another one only"
 : >"$work/empty"
 must "over an empty file" 0 profile "$small" -o "$work/empty" --requests 1 --steps 2
 must "over an earlier importance file" 0 profile "$small" -o "$work/empty" --requests 1 --steps 2
@@ -198,4 +218,8 @@ grep -q "^$work/map.csv: 5 groups" "$work/stdout" || fail "profile --heatmap -o 
 must "profile --heatmap -o -q" 0 profile --heatmap "$profile" -o "$work/map.csv" -q
 [ ! -s "$work/stdout" ] || fail "profile --heatmap -o -q prints" "$work/stdout"
 ok "profile --heatmap -o says what it wrote, and nothing with -q"
+must "sim --timeline without a folder" 0 sim "$small" --engine native --timeline -q
+one_line "sim --timeline without a folder"
+says "sim --timeline without a folder" "--timeline: has no effect without -o DIR"
+ok "--timeline without -o is told"
 finish

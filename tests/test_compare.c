@@ -78,6 +78,8 @@ static void test_same(void **state)
     assert_int_equal(c.summary[SMG_COMPARE_GAP].rows, 6);
     assert_near(c.summary[SMG_COMPARE_TTST].mean, 0, 0);
     assert_string_equal(c.differs, "");
+    assert_string_equal(c.synthetic[0], "selection, workload");
+    assert_string_equal(c.synthetic[1], c.synthetic[0]);
     /* Both join at the barrier; the files have 9 digits. */
     for (uint32_t r = 0; r < 2; r++)
         tokens[r] = run.world.requests[r].prompt_tokens;
@@ -174,6 +176,48 @@ static void test_damaged(void **state)
     assert_non_null(strstr(diag.text, "requests.csv:2: field 'prompt_tokens'"));
 }
 
+/* One cell of the first row of a file of run b. */
+static void damaged(const char *folder, const char *file, size_t column, const char *value, const char *complaint)
+{
+    struct smg_comparison c;
+    struct smg_diag diag = {""};
+
+    write_and_free(folder, "b", NULL);
+    alter(file_in(file_in(folder, "b"), file), column, value);
+    assert_int_equal(smg_compare(file_in(folder, "a"), file_in(folder, "b"), &c, &diag), SMG_ERR_PARSE);
+    if (!strstr(diag.text, complaint))
+        fail_msg("%s instead of %s", diag.text, complaint);
+}
+
+/* What no run writes is no run. */
+static void test_cells(void **state)
+{
+    write_and_free(*state, "a", NULL);
+    damaged(*state, "requests.csv", 0, "1", "requests.csv:2: field 'request': expected 0, found '1'");
+    damaged(*state, "requests.csv", 1, "fin",
+            "requests.csv:2: field 'status': expected finished, failed or waiting, found 'fin'");
+    damaged(*state, "requests.csv", 3, "-1", "requests.csv:2: field 'arrival_s': expected a number >= 0, found '-1'");
+    damaged(*state, "requests.csv", 3, "", "requests.csv:2: field 'arrival_s': expected a number, found ''");
+    damaged(*state, "requests.csv", 5, "-3", "requests.csv:2: field 'output_tokens': expected a whole number >= 1, found '-3'");
+    damaged(*state, "requests.csv", 5, "1",
+            "requests.csv:2: field 'ttst_s': expected nothing, since the only token is the first");
+    damaged(*state, "requests.csv", 8, "half", "requests.csv:2: field 'mode': expected full, selective or nothing, found 'half'");
+    damaged(*state, "requests.csv", 17, "", "requests.csv:2: field 'ttft_s': expected a number, since the request finished");
+    damaged(*state, "requests.csv", 22, "1.5",
+            "requests.csv:2: field 'on_demand_bytes': expected a whole number >= 0, found '1.5'");
+    damaged(*state, "requests.csv", 26, "1.5",
+            "requests.csv:2: field 'on_demand_ratio': expected a number in [0, 1], found '1.5'");
+    damaged(*state, "tokens.csv", 0, "2", "tokens.csv:2: field 'request': expected a request of requests.csv, found '2'");
+    damaged(*state, "tokens.csv", 1, "5", "tokens.csv:2: field 'token': expected one of the request's output_tokens, found '5'");
+    damaged(*state, "tokens.csv", 1, "2",
+            "tokens.csv:3: field 'token': expected rows by request and token, each once, found '2'");
+    damaged(*state, "tokens.csv", 2, "-1",
+            "tokens.csv:2: field 'time_s': expected a time that is not before the token before it");
+    damaged(*state, "tokens.csv", 2, "1e9",
+            "tokens.csv:3: field 'time_s': expected a time that is not before the token before it");
+    damaged(*state, "tokens.csv", 3, "-1", "tokens.csv:2: field 'gap_s': expected a number >= 0, found '-1'");
+}
+
 /* One request alone, whose gathers and copies take next to nothing: a step is its computing, and what it takes before the first
  * attention. */
 static void test_closed_form(void **state)
@@ -208,6 +252,7 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_altered, folder_setup, folder_teardown),
                                        cmocka_unit_test_setup_teardown(test_not_comparable, folder_setup, folder_teardown),
                                        cmocka_unit_test_setup_teardown(test_damaged, folder_setup, folder_teardown),
+                                       cmocka_unit_test_setup_teardown(test_cells, folder_setup, folder_teardown),
                                        cmocka_unit_test_setup_teardown(test_closed_form, folder_setup, folder_teardown)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

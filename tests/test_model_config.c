@@ -363,6 +363,8 @@ static const struct {
      "key 'sliding_window': expected an integer in [1, 1073741824], found nothing"},
     {"{" TYPE("llama") ", \"num_hidden_layers\": 257}", "key 'num_hidden_layers': expected an integer in [1, 256], found '257'"},
     {"{" TYPE("llama") ", \"num_hidden_layers\": 4}", "key 'hidden_size': expected an integer in [1, 1048576], found nothing"},
+    {"{" TYPE("llama") ", \"num_hiden_layers\": 4}",
+     "key 'num_hidden_layers': expected an integer in [1, 256], found nothing; is 'num_hiden_layers' misspelt?"},
     {"{" TYPE("llama") "}", "key 'num_hidden_layers': expected an integer in [1, 256], found nothing"},
 };
 
@@ -397,6 +399,7 @@ static void test_bad_models(void **state)
 #define SMALL                                                                                                                    \
     "\"model_type\": \"llama\", \"num_hidden_layers\": 4, \"hidden_size\": 64, \"intermediate_size\": 128, "                     \
     "\"num_attention_heads\": 8, \"vocab_size\": 100, \"hidden_act\": \"silu\", \"rms_norm_eps\": 1e-6"
+#define SIXTEEN ", \"torch_dtype\": \"bfloat16\""
 
 /* A key with a default that is misspelt is told; the many keys that are not read are not. */
 static void test_note(void **state)
@@ -410,11 +413,22 @@ static void test_note(void **state)
     write_file("{\"model_type\": \"gemma3\", \"text_config\": {" SMALL ", \"slidding_window\": 9}}");
     assert_int_equal(smg_model_note(FILE_NAME, &d), 1);
     assert_non_null(strstr(d.text, "did you mean 'sliding_window'?"));
-    write_file("{" SMALL ", \"num_key_value_heads\": 2, \"num_key_value_head\": 2}"); /* that one is read */
+    write_file("{" SMALL SIXTEEN ", \"num_key_value_heads\": 2, \"num_key_value_head\": 2}"); /* that one is read */
     assert_int_equal(smg_model_note(FILE_NAME, &d), 0);
-    write_file("{" SMALL ", \"rope_theta\": 1, \"bos_token_id\": 1, \"attention_bias\": false, \"use_cache\": true}");
+    write_file("{" SMALL SIXTEEN ", \"rope_theta\": 1, \"bos_token_id\": 1, \"attention_bias\": false, \"use_cache\": true}");
     assert_int_equal(smg_model_note(FILE_NAME, &d), 0);
     assert_int_equal(smg_model_note("qwen3-14b", &d), 0);
+    /* The size of the cache hangs on the type. */
+    write_file("{" SMALL ", \"dtpye\": \"float32\"}");
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 1);
+    assert_string_equal(d.text, FILE_NAME ": key 'dtpye': is not read; did you mean 'dtype'?");
+    write_file("{" SMALL ", \"data_type\": \"float32\"}");
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 1);
+    assert_string_equal(d.text, FILE_NAME ": key 'dtype' is missing: 2 bytes are taken for a number of K or V");
+    write_file("{" SMALL ", \"dtype\": \"float16\", \"type\": 1}");
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 0);
+    write_file("{\"model_type\": \"gemma3\"" SIXTEEN ", \"text_config\": {" SMALL "}}"); /* beside the text model will do */
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 0);
     assert_int_equal(remove(FILE_NAME), 0);
 }
 

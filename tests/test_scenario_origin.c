@@ -196,6 +196,17 @@ static void test_in_vain(void **state)
         {{"hack.bits=4"}, "--set hack.bits=4: key 'hack.bits': has no effect with scheme: smartgen"},
         {{"selection.hash_bits=64"},
          "--set selection.hash_bits=64: key 'selection.hash_bits': has no effect with selector: infinigen"},
+        {{"proactive.enabled=false", "proactive.kr_blocks=9"},
+         "--set proactive.kr_blocks=9: key 'proactive.kr_blocks': has no effect with proactive.enabled: false"},
+        {{"proactive.enabled=false", "speculative.enabled=false", "proactive.ranking=random"},
+         "--set proactive.ranking=random: key 'proactive.ranking': has no effect with proactive.enabled: false"},
+        {{"on_demand.parallel=false", "on_demand.scatter_limit=4"},
+         "--set on_demand.scatter_limit=4: key 'on_demand.scatter_limit': has no effect with on_demand.parallel: false"},
+        {{"scheme=partial", "on_demand.reorder=false"},
+         "--set on_demand.reorder=false: key 'on_demand.reorder': has no effect with scheme: partial"},
+        {{"scheme=streamingllm", "selector=hata"},
+         "--set selector=hata: key 'selector': has no effect with scheme: streamingllm"},
+        {{"emu.backend=reference"}, "--set emu.backend=reference: key 'emu.backend': has no effect with emu.compute: paced"},
         {{"selection.alpha=4"},
          "--set selection.alpha=4: key 'selection.alpha': has no effect: what the threshold selects is given by "
          "selection.natural; emu.compute: kernels counts by it"},
@@ -232,9 +243,13 @@ static void test_not_in_vain(void **state)
     assert_int_equal(WARNINGS(NULL, "scheme=full", "policy=x.so", "speculative.ratio=0.2").n, 0);
     assert_int_equal(WARNINGS(NULL, "scheme=hack", "hack.bits=4").n, 0);
     assert_int_equal(WARNINGS(NULL, "scheme=partial", "proactive.ranking=sequential", "on_demand.reuse=true",
-                              "on_demand.parallel=false", "proactive.kr_blocks=9").n, 0);
+                              "on_demand.parallel=false", "proactive.kr_blocks=9")
+                         .n,
+                     0);
     assert_int_equal(WARNINGS(NULL, "scheme=proactive-only", "proactive.ranking=random", "proactive.kr_blocks=9").n, 0);
     assert_int_equal(WARNINGS(NULL, "selector=hata", "selection.hash_bits=64").n, 0);
+    assert_int_equal(WARNINGS(NULL, "proactive.enabled=false", "proactive.ranking=random").n, 0); /* the order of speculation */
+    assert_int_equal(WARNINGS(NULL, "emu.compute=kernels", "emu.backend=reference", "on_demand.scatter_limit=4").n, 0);
     assert_int_equal(WARNINGS("speculative: {ratio: 0.2}\nworkload: {requests: 3}\n", "scheme=full", "workload.kind=trace").n, 0);
     assert_int_equal(WARNINGS("speculative: {ratio: 0.2}\nscheme: full\n", "workload.kind=trace").n, 1);
     assert_int_equal(WARNINGS("scheme: full\n", "speculative.ratio=0.2").n, 1);

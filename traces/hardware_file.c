@@ -76,6 +76,29 @@ static int known(const char *name, const char *const *names)
     return 0;
 }
 
+static int has_key(const struct smg_value_field *fields, const char *name)
+{
+    for (; fields->key != NULL; fields++) {
+        if (strcmp(fields->key, name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A whole file of another kind is a likelier mistake than a letter. */
+static void other_kind(const char *name, char *hint, size_t hint_bytes)
+{
+    const char *kind = has_key(smg_gpu_value_fields, name)    ? "a GPU"
+                       : has_key(smg_nic_value_fields, name)  ? "a NIC"
+                       : has_key(smg_host_value_fields, name) ? "a host"
+                                                              : NULL;
+
+    if (kind != NULL) {
+        snprintf(hint, hint_bytes, "; it is a key of %s's file", kind);
+    }
+}
+
 /* Every key of object is one of names; prefix: "" or the key that object is the value of, with a dot. */
 static int only_known(const json_t *object, const char *const *names, const char *path, const char *prefix, struct smg_diag *diag)
 {
@@ -87,6 +110,9 @@ static int only_known(const json_t *object, const char *const *names, const char
     {
         if (!known(name, names)) {
             smg_text_hint(name, names, hint, sizeof(hint));
+            if (prefix[0] == '\0') {
+                other_kind(name, hint, sizeof(hint));
+            }
             return smg_diag_set(diag, SMG_ERR_PARSE, "%s: key '%s%.60s': unknown key%s", path, prefix, name, hint);
         }
     }
@@ -134,8 +160,8 @@ static int read_number(const struct entry *e, const json_t *value, void *out)
         memcpy((char *)out + f->offset, whole ? (void *)&count : (void *)&number, whole ? sizeof(count) : sizeof(number));
         return SMG_OK;
     }
-    snprintf(expected, sizeof(expected), "%s%s in [%g, %g]%s%s", f->zero ? "0 or " : "", whole ? "an integer" : "a number",
-             f->lo, f->hi, strcmp(f->unit, "1") != 0 ? " " : "", strcmp(f->unit, "1") != 0 ? f->unit : "");
+    snprintf(expected, sizeof(expected), "%s%s in [%g, %g]%s%s", f->zero ? "0 or " : "", whole ? "an integer" : "a number", f->lo,
+             f->hi, strcmp(f->unit, "1") != 0 ? " " : "", strcmp(f->unit, "1") != 0 ? f->unit : "");
     return unexpected(e, ".value", expected, value, "");
 }
 

@@ -87,14 +87,34 @@ int smg_config_count(const struct smg_config *c, const char *key, uint32_t fallb
     return SMG_OK;
 }
 
+/* The key that was meant, where one is missing: "; is 'num_hiden_layers' misspelt?", or "". */
+static void misspelt(const struct smg_config *c, const char *key, char *hint, size_t hint_bytes)
+{
+    const char *other;
+    json_t *unused;
+
+    hint[0] = '\0';
+    json_object_foreach((json_t *)c->text, other, unused)
+    {
+        if (hint[0] == '\0' && strcmp(other, key) != 0 && smg_text_distance(other, key) <= 2) {
+            snprintf(hint, hint_bytes, "; is '%.60s' misspelt?", other);
+        }
+    }
+}
+
 int smg_config_need_count(const struct smg_config *c, const char *key, uint32_t max, uint32_t *out)
 {
-    char expected[48];
+    const json_t *value = json_object_get(c->text, key);
+    char expected[48], found[SMG_FOUND_MAX], hint[96] = "";
     int status = smg_config_count(c, key, 0, max, out);
 
     if (status == SMG_OK && *out == 0) {
         snprintf(expected, sizeof(expected), "an integer in [1, %u]", max);
-        status = smg_config_unexpected(c, key, expected, json_object_get(c->text, key));
+        if (value == NULL) {
+            misspelt(c, key, hint, sizeof(hint));
+        }
+        status = smg_diag_set(c->diag, SMG_ERR_PARSE, "%s: key '%s%s': expected %s, found %s%s", c->path, prefix(c), key,
+                              expected, smg_json_found(value, found), hint);
     }
     return status;
 }

@@ -1,5 +1,5 @@
 /* A key of a model's config.json that may be another one, misspelt: files have many keys that are not read, so it is told, not
- * refused. */
+ * refused. And a type that is not said: the size of the KV cache hangs on it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,19 +8,46 @@
 #include "traces/world.h"
 
 /* What is read, where a default would take its place silently. */
-static const char *const known[] = {
-    "num_key_value_heads", "num_attention_heads",    "head_dim",    "max_position_embeddings", "tie_word_embeddings",
-    "torch_dtype",         "sliding_window",         "layer_types", "use_sliding_window",      "max_window_layers",
-    "quantization_config", "sliding_window_pattern", NULL};
+static const char *const known[] = {"num_key_value_heads",
+                                    "num_attention_heads",
+                                    "head_dim",
+                                    "max_position_embeddings",
+                                    "tie_word_embeddings",
+                                    "torch_dtype",
+                                    "sliding_window",
+                                    "layer_types",
+                                    "use_sliding_window",
+                                    "max_window_layers",
+                                    "quantization_config",
+                                    "sliding_window_pattern",
+                                    "dtype",
+                                    NULL};
 
-enum { LETTERS_MAX = 2 };
+enum { LETTERS_MAX = 2, SHORT_LETTERS = 6 };
+
+/* One letter in a short word, "type" is near enough to "dtype" as it is. */
+static size_t letters(const char *word)
+{
+    return strlen(word) <= SHORT_LETTERS ? 1 : LETTERS_MAX;
+}
+
+static int has_dtype(const json_t *object)
+{
+    return json_object_get(object, "dtype") != NULL || json_object_get(object, "torch_dtype") != NULL;
+}
+
+/* Either of the two names of the type will do. */
+static int is_there(const json_t *object, const char *key)
+{
+    return json_object_get(object, key) != NULL || (strstr(key, "dtype") != NULL && has_dtype(object));
+}
 
 static const char *meant(const char *key, const json_t *object)
 {
     size_t i;
 
     for (i = 0; known[i] != NULL; i++) {
-        if (json_object_get(object, known[i]) == NULL && smg_text_distance(key, known[i]) <= LETTERS_MAX) {
+        if (!is_there(object, known[i]) && smg_text_distance(key, known[i]) <= letters(known[i])) {
             return known[i];
         }
     }
@@ -57,6 +84,10 @@ int smg_model_note(const char *name_or_path, struct smg_diag *note)
             smg_diag_set(note, SMG_OK, "%s: key '%.60s': is not read; did you mean '%s'?", path, key, near);
             found = 1;
         }
+    }
+    if (!found && !has_dtype(text) && !has_dtype(root)) {
+        smg_diag_set(note, SMG_OK, "%s: key 'dtype' is missing: 2 bytes are taken for a number of K or V", path);
+        found = 1;
     }
     json_decref(root);
     return found;

@@ -78,12 +78,47 @@ static int fetches_nothing(const struct smg_scenario *s)
     return features_of(s, &f) && (f.always_full || f.evict);
 }
 
+/* Missing entries come one after the other, whatever on_demand.parallel says. */
+static int always_serial(const struct smg_scenario *s)
+{
+    struct smg_scenario willing = *s;
+    struct smg_features f;
+
+    willing.on_demand.parallel = 1;
+    return features_of(&willing, &f) && !f.parallel && !f.always_full && !f.evict;
+}
+
+static int switched_serial(const struct smg_scenario *s)
+{
+    return !always_serial(s) && !fetches_nothing(s) && s->policy[0] == '\0' && !s->on_demand.parallel;
+}
+
+/* Attention reads all that is there, so nothing is chosen. */
+static int chooses_nothing(const struct smg_scenario *s)
+{
+    struct smg_features f;
+
+    return features_of(s, &f) && (f.on_gpu || f.attend_present);
+}
+
+/* Only layers 0 and 1 are pushed. */
+static int not_proactive(const struct smg_scenario *s)
+{
+    return !always_full(s) && s->policy[0] == '\0' && !s->proactive.enabled;
+}
+
 /* The scheme has an order of its own, and it is another one. */
 static int fixes_ranking(const struct smg_scenario *s)
 {
     struct smg_features f;
 
     return features_of(s, &f) && strcmp(f.ranking, s->proactive.ranking) != 0;
+}
+
+/* The order is that of speculation too. */
+static int nothing_to_rank(const struct smg_scenario *s)
+{
+    return not_proactive(s) && !fixes_ranking(s) && (never_speculates(s) || !s->speculative.enabled);
 }
 
 static int switched_off(const struct smg_scenario *s)
@@ -145,11 +180,19 @@ static const struct rule rules[] = {
     {"proactive.enabled", always_full, "scheme", NULL},
     {"proactive.kr_blocks", always_full, "scheme", NULL},
     {"proactive.budget", always_full, "scheme", NULL},
+    {"proactive.kr_blocks", not_proactive, "proactive.enabled", NULL},
+    {"proactive.budget", not_proactive, "proactive.enabled", NULL},
     {"proactive.ranking", fixes_ranking, "scheme", NULL},
+    {"proactive.ranking", nothing_to_rank, "proactive.enabled", NULL},
     {"on_demand.parallel", fetches_nothing, "scheme", NULL},
     {"on_demand.reorder", fetches_nothing, "scheme", NULL},
     {"on_demand.reuse", fetches_nothing, "scheme", NULL},
     {"on_demand.scatter_limit", fetches_nothing, "scheme", NULL},
+    {"on_demand.reorder", always_serial, "scheme", NULL},
+    {"on_demand.scatter_limit", always_serial, "scheme", NULL},
+    {"on_demand.reorder", switched_serial, "on_demand.parallel", NULL},
+    {"on_demand.scatter_limit", switched_serial, "on_demand.parallel", NULL},
+    {"selector", chooses_nothing, "scheme", NULL},
     {"speculative.ratio", never_speculates, "scheme", NULL},
     {"speculative.start", never_speculates, "scheme", NULL},
     {"speculative.queue", never_speculates, "scheme", NULL},
@@ -161,6 +204,7 @@ static const struct rule rules[] = {
     {"selection.hash_bits", no_hata, "selector", NULL},
     {"selection.alpha", no_kernels, NULL,
      "has no effect: what the threshold selects is given by selection.natural; emu.compute: kernels counts by it"},
+    {"emu.backend", no_kernels, "emu.compute", NULL},
     {"selection.batch_mean", NULL, NULL, "has no effect yet: each request counts by itself"},
     {"faults.at_s", nobody_dies, "faults.instance", NULL},
     {"faults.detect_s", nobody_dies, "faults.instance", NULL},

@@ -162,15 +162,39 @@ int smg_jsonl_bad(const struct smg_jsonl *j, const char *field, const char *expe
     return status;
 }
 
+/* A key of the object that is near to one that it lacks, or NULL. */
+static const char *misspelt(const json_t *object, const char *key)
+{
+    const char *name, *near = NULL;
+    json_t *unused;
+
+    json_object_foreach((json_t *)object, name, unused)
+    {
+        if (near == NULL && key != NULL && smg_text_distance(name, key) <= 2) {
+            near = name;
+        }
+    }
+    return near;
+}
+
 int smg_jsonl_get(const struct smg_jsonl *j, const json_t *object, const char *key, const char *other, const char **found,
                   json_t **value)
 {
+    const char *near;
     json_t *one = json_object_get(object, key), *two = other != NULL ? json_object_get(object, other) : NULL;
 
     if (one != NULL && two != NULL) {
         return smg_diag_set(j->rows->diag, SMG_ERR_PARSE,
                             "%s:%u: field '%s': expected it or '%s', which means the same, found both", j->rows->path, j->line,
                             key, other);
+    }
+    if (one == NULL && two == NULL) {
+        near = misspelt(object, key);
+        near = near != NULL ? near : misspelt(object, other);
+        if (near != NULL) {
+            return smg_diag_set(j->rows->diag, SMG_ERR_PARSE, "%s:%u: field '%s': is missing; is '%.60s' misspelt?",
+                                j->rows->path, j->line, key, near);
+        }
     }
     *found = two != NULL ? other : key;
     *value = two != NULL ? two : one;

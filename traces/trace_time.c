@@ -94,6 +94,7 @@ static int fraction(const char **cursor, double *out)
 const char *smg_trace_time_stamp(const char *text, int64_t *origin, double *seconds_out)
 {
     static const char *const expected = "a time YYYY-MM-DD HH:MM:SS.fffffff";
+    static const char *const utc = "a time in UTC, with +00:00, Z or nothing behind it";
     const char *c = text;
     int year = digits(&c, 4, '-'), month = year < 0 ? -1 : digits(&c, 2, '-'), date = month < 0 ? -1 : digits(&c, 2, ' ');
     int hour = date < 0 ? -1 : digits(&c, 2, ':'), minute = hour < 0 ? -1 : digits(&c, 2, ':'), second;
@@ -106,8 +107,11 @@ const char *smg_trace_time_stamp(const char *text, int64_t *origin, double *seco
     if (date > days_in(year, month)) {
         return "a day that its month has";
     }
-    if (!fraction(&c, &part) || (*c != '\0' && strcmp(c, "+00:00") != 0 && strcmp(c, "Z") != 0)) {
+    if (!fraction(&c, &part)) {
         return expected;
+    }
+    if (*c != '\0' && strcmp(c, "+00:00") != 0 && strcmp(c, "Z") != 0) {
+        return *c == '+' || *c == '-' ? utc : expected;
     }
     if (*origin == SMG_TRACE_NO_ORIGIN) {
         *origin = days_of(year, month, date);

@@ -45,6 +45,16 @@ static int check_scheme(const struct smg_scenario *s, struct smg_diag *diag)
     return SMG_OK;
 }
 
+/* A code is stored in whole bytes. */
+static int check_hash(const struct smg_scenario *s, struct smg_diag *diag)
+{
+    if (s->selector != SMG_SELECTOR_HATA || s->selection.hash_bits % 8 == 0) {
+        return SMG_OK;
+    }
+    return smg_diag_set(diag, SMG_ERR_INVALID, "key 'selection.hash_bits': expected a multiple of 8, found '%u'",
+                        s->selection.hash_bits);
+}
+
 static size_t add_names(const char **names, size_t n, size_t cap, const struct smg_rank_type *const *types)
 {
     for (; types != NULL && *types != NULL && n + 1 < cap; types++) {
@@ -297,6 +307,9 @@ static int fill(struct smg_world *w, struct smg_diag *diag)
     }
     if (status == SMG_OK) {
         status = check_hack(w, diag);
+    }
+    if (status == SMG_OK) {
+        status = check_hash(&w->scenario, diag);
     }
     if (status == SMG_OK) {
         status = load_hardware(w, diag);
