@@ -101,6 +101,7 @@ int smg_emu_bench(const struct smg_args *a)
                                  .device = a->device,
                                  .entry_bytes = a->entry_bytes ? a->entry_bytes : 512,
                                  .depth = a->depth ? a->depth : 16,
+                                 .places = a->places,
                                  .samples = a->samples ? a->samples : 500,
                                  .seconds = a->seconds > 0 ? a->seconds : 0.5,
                                  .timeout_s = a->timeout_s};

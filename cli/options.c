@@ -51,6 +51,7 @@ const struct smg_option smg_options[] = {
     {"entries", 0, "N,...", "entries of an on-demand request (default 1,16,128,1024)"},
     {"entry-bytes", 0, "N", "size of an entry (default 512)"},
     {"depth", 0, "N", "WRITEs in flight on each queue pair (default 16)"},
+    {"places", 0, "N", "places that blocks are written to in turn (default: as many as are in flight)"},
     {"samples", 0, "N", "measurements of each percentile (default 500; measure: of each median, 20)"},
     {"seconds", 0, "SECONDS", "length of each stream (default 0.5)"},
     {"", 0, NULL, "Instead of making an importance file"},
@@ -150,9 +151,31 @@ static int number(const struct smg_command *c, const struct smg_option *o, const
     return SMG_OK;
 }
 
+/* Whether an option is a whole number from 1 on; then where it goes, and the largest. */
+static int count(const struct smg_option *o, struct smg_args *a, uint32_t **to, double *high)
+{
+    const struct {
+        const char *name;
+        uint32_t *to;
+        double high;
+    } counts[] = {{"requests", &a->requests, 100000}, {"steps", &a->steps, 100000}, {"entry-bytes", &a->entry_bytes, 65536},
+                  {"depth", &a->depth, 1024},         {"places", &a->places, 1024}, {"samples", &a->samples, 65536},
+                  {"instance", &a->instance, 65535}};
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        if (strcmp(o->name, counts[i].name))
+            continue;
+        *to = counts[i].to;
+        *high = counts[i].high;
+        return 1;
+    }
+    return 0;
+}
+
 static int set(const struct smg_command *c, const struct smg_option *o, const char *value, struct smg_args *a, int *help)
 {
-    double x;
+    double x, high;
+    uint32_t *to;
     int status = SMG_OK;
 
     if (!strcmp(o->name, "set")) {
@@ -162,15 +185,9 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
     } else if (!strcmp(o->name, "jobs")) {
         status = number(c, o, value, 1, 1, 1024, &x);
         a->jobs = status ? 1 : (unsigned long)x;
-    } else if (!strcmp(o->name, "requests") || !strcmp(o->name, "steps")) {
-        status = number(c, o, value, 1, 1, 100000, &x);
-        *(o->name[0] == 'r' ? &a->requests : &a->steps) = status ? 0 : (uint32_t)x;
-    } else if (!strcmp(o->name, "entry-bytes") || !strcmp(o->name, "depth") || !strcmp(o->name, "samples")) {
-        status = number(c, o, value, 1, 1, o->name[0] == 'd' ? 1024 : 65536, &x);
-        *(o->name[0] == 'e' ? &a->entry_bytes : o->name[0] == 'd' ? &a->depth : &a->samples) = status ? 0 : (uint32_t)x;
-    } else if (!strcmp(o->name, "instance")) {
-        status = number(c, o, value, 1, 1, 65535, &x);
-        a->instance = status ? 0 : (uint32_t)x;
+    } else if (count(o, a, &to, &high)) {
+        status = number(c, o, value, 1, 1, high, &x);
+        *to = status ? 0 : (uint32_t)x;
     } else if (!strcmp(o->name, "seconds")) {
         status = number(c, o, value, 0, 0.001, 600, &a->seconds);
     } else if (!strcmp(o->name, "tolerance")) {

@@ -18,6 +18,9 @@
 uint32_t smg_bench_do_slots(const struct smg_bench_config *c, uint32_t block_bytes, uint32_t queues)
 {
     uint32_t n = RING_BYTES / block_bytes < c->depth * queues ? RING_BYTES / block_bytes : c->depth * queues;
+    if (c->places) {
+        return c->places;
+    }
     return n > 2 * queues ? n : 2 * queues;
 }
 

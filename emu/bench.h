@@ -24,6 +24,7 @@ struct smg_bench_config {
     struct smg_bench_list entries; /* of an on-demand request */
     uint32_t entry_bytes;
     uint32_t depth;   /* WRITEs in flight on each queue pair */
+    uint32_t places;  /* that blocks are written to in turn; 0: as many as are in flight, within 64 MiB */
     uint32_t samples; /* of each percentile */
     double seconds;   /* of each timed stream */
     double timeout_s; /* nothing completes for so long: the bench fails */

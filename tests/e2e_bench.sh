@@ -6,6 +6,7 @@ refused "a list with a gap" "--block: expected" emu bench --block 4K,,8K
 refused "a size of nothing" "--block: expected" emu bench --block 4
 refused "a list of words" "--batch: expected" emu bench --batch many
 refused "a fourth queue pair" "--queues: expected" emu bench --queues 4
+refused "no place" "--places: expected" emu bench --places 0
 refused "a scenario's key" "--set" emu bench --set scheme=full
 refused "a bench option without bench" "smartgen emu bench" emu "$top_srcdir/tests/e2e/small.yaml" --depth 4
 if has verbs; then
@@ -30,6 +31,8 @@ lines=$(grep -cE '^ +[0-9]+ ' "$work/stdout")
 [ "$lines" -eq 12 ] || fail "a table: $lines lines of numbers, expected 12" "$work/stdout"
 ok "a table of 12 points"
 
+must "one place" 0 emu bench --block 4K,100000 --batch 1,4 --queues 3 --entries 1 --samples 5 --seconds 0.01 --places 1
+[ "$(grep -cE '^ +[0-9]+ ' "$work/stdout")" -eq 7 ] || fail "one place: not 7 points" "$work/stdout"
 must "JSON" 0 emu bench $short --json
 for field in bytes_per_s:8 post:8 wire:8 completion:8 masked_s:2 reply_bytes:2 p99_us:26; do
     n=$(grep -c "\"${field%:*}\":" "$work/stdout") || true
