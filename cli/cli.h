@@ -28,6 +28,7 @@ struct smg_args {
     uint32_t requests, steps;                                          /* 0: the command's default */
     const char *backend, *heads, *kv_heads, *head_dim, *tokens, *seed; /* kernels: as given, NULL: the command's default */
     const char *block, *batch, *queues, *entries; /* lists of emu bench, NULL: its default; and its numbers, 0 likewise */
+    const char *memory; /* --memory, NULL: not given */
     uint32_t entry_bytes, depth, samples, places;
     double seconds;
     double tolerance; /* compare, percent; below 0: none given */

@@ -372,8 +372,8 @@ int smg_cmd_emu(const struct smg_args *a)
         return smg_emu_bench(a);
     if (a->n_operands && !strcmp(a->operand[0], "measure"))
         return smg_emu_measure_files(a);
-    if (a->json || a->block || a->batch || a->queues || a->entries || a->entry_bytes || a->depth || a->places || a->samples ||
-        a->seconds > 0) {
+    if (a->json || a->block || a->batch || a->queues || a->entries || a->entry_bytes || a->depth || a->places || a->memory ||
+        a->samples || a->seconds > 0) {
         fprintf(stderr, "smartgen emu: --json and the options of the bench are for smartgen emu bench and measure\n");
         return SMG_EXIT_USAGE;
     }

@@ -88,8 +88,9 @@ static int print_json(const struct smg_bench_config *c, const struct smg_bench_r
                                      json_pack("{s:i, s:i, s:i, s:o}", "entries", t->entries, "request_bytes", t->request_bytes,
                                                "reply_bytes", t->reply_bytes, "trip", percentiles(&t->trip)));
     }
-    all = json_pack("{s:s, s:s?, s:i, s:i, s:f, s:o, s:o, s:o}", "fabric", c->fabric, "device", c->device, "depth", c->depth,
-                    "samples", c->samples, "seconds", c->seconds, "write", writes, "masked", masked, "on_demand", trips);
+    all = json_pack("{s:s, s:s?, s:s, s:i, s:i, s:f, s:o, s:o, s:o}", "fabric", c->fabric, "device", c->device, "memory",
+                    c->on_gpu ? "gpu" : "host", "depth", c->depth, "samples", c->samples, "seconds", c->seconds, "write", writes,
+                    "masked", masked, "on_demand", trips);
     bad |= !all || json_dumpf(all, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) || printf("\n") < 0;
     json_decref(all);
     return bad;
@@ -102,6 +103,7 @@ int smg_emu_bench(const struct smg_args *a)
                                  .entry_bytes = a->entry_bytes ? a->entry_bytes : 512,
                                  .depth = a->depth ? a->depth : 16,
                                  .places = a->places,
+                                 .on_gpu = a->memory && !strcmp(a->memory, "gpu"),
                                  .samples = a->samples ? a->samples : 500,
                                  .seconds = a->seconds > 0 ? a->seconds : 0.5,
                                  .timeout_s = a->timeout_s};
@@ -113,6 +115,10 @@ int smg_emu_bench(const struct smg_args *a)
         fprintf(stderr,
                 "smartgen emu bench: it has no scenario and writes no folder: --set, --output, --role and --timeline do not "
                 "apply\n");
+        return SMG_EXIT_USAGE;
+    }
+    if (a->memory && !c.on_gpu && strcmp(a->memory, "host")) {
+        fprintf(stderr, "smartgen emu bench: --memory: expected host or gpu, found '%s'\n", a->memory);
         return SMG_EXIT_USAGE;
     }
     code = smg_emu_list("bench", "block", a->block ? a->block : "4K,64K,1M", 8, 1u << 30, &c.block);

@@ -186,11 +186,11 @@ static int read_config(const struct smg_args *a, struct smg_emu_measure_config *
     struct smg_bench_list block;
     int code;
 
-    if (a->n_sets || a->role || a->timeline || a->batch || a->queues || a->entries || a->depth || a->places) {
+    if (a->n_sets || a->role || a->timeline || a->batch || a->queues || a->entries || a->depth || a->places || a->memory) {
         fprintf(
             stderr,
             "smartgen emu measure: it has no scenario and no lists but --block: --set, --role, --timeline, --batch, --queues, "
-            "--entries, --depth and --places do not apply\n");
+            "--entries, --depth, --places and --memory do not apply\n");
         return SMG_EXIT_USAGE;
     }
     code = smg_emu_list("measure", "block", a->block ? a->block : "8K,128K", 512, 1u << 28, &block);

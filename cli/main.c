@@ -18,7 +18,7 @@ const struct smg_command smg_commands[] = {
      "and host "
      "files that a simulation of it needs",
      "set output role router instance token-file fabric device timeout timeline json progress quiet block batch queues entries "
-     "entry-bytes depth places samples seconds",
+     "entry-bytes depth places memory samples seconds",
      0, 1, smg_cmd_emu},
     {"replay", "DIR", "feed the recorded events of a run to the core again; its actions must be byte-equal", "quiet", 1, 1,
      smg_cmd_replay},

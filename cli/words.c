@@ -48,6 +48,13 @@ static size_t roles(const char **out)
     return copy(names, out);
 }
 
+static size_t memories(const char **out)
+{
+    static const char *const names[] = {"host", "gpu", NULL};
+
+    return copy(names, out);
+}
+
 static size_t kinds(const char **out)
 {
     return copy(smg_list_kinds(), out);
@@ -97,7 +104,7 @@ size_t smg_words(const char *kind, const char **out)
         size_t (*fill)(const char **out);
     } lists[] = {{"ENGINE", engines}, {"FABRIC", fabrics}, {"ROLE", roles},      {"KIND", kinds},
                  {"ID", figures},     {"SHELL", shells},   {"COMMAND", commands},
-                 {"ACTION", actions}, {"BACKEND", backends}};
+                 {"ACTION", actions}, {"BACKEND", backends}, {"MEMORY", memories}};
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         if (!strcmp(lists[i].kind, kind))

@@ -147,6 +147,23 @@ static int take_memory(struct bench_side *s)
     return smg_fabric_register(s->fabric, s->memory, s->bytes, &s->mr, s->diag);
 }
 
+/* Where the blocks are. */
+static int place_blocks(struct bench_side *s)
+{
+    s->blocks = s->memory;
+    s->blocks_mr = s->mr;
+    if (!s->config->on_gpu) {
+        return SMG_OK;
+    }
+    int status = smg_gpu_memory_take(0, s->masks, &s->gpu, s->diag);
+    s->blocks_mr = NULL;
+    if (!status) {
+        status = smg_fabric_register_gpu(s->fabric, &s->gpu, &s->blocks_mr, s->diag);
+    }
+    s->blocks = (uint8_t *)(uintptr_t)s->gpu.address;
+    return status;
+}
+
 static int set_up(struct bench_side *s)
 {
     const struct smg_bench_config *c = s->config;
@@ -164,11 +181,15 @@ static int set_up(struct bench_side *s)
     if (!status) {
         status = take_memory(s);
     }
+    if (!status) {
+        status = place_blocks(s);
+    }
     if (status) {
         return status;
     }
     smg_fabric_address(s->fabric, &s->board->address[s->self]);
     s->board->remote[s->self] = smg_mr_remote(s->mr);
+    s->board->blocks[s->self] = smg_mr_remote(s->blocks_mr);
     status = smg_bench_do_meet(s, 0);
     struct smg_fabric_peer peer = {
         .instance = (uint16_t)!s->self, .queues = SMG_QUEUE_ALL, .address = s->board->address[!s->self]};
@@ -177,7 +198,11 @@ static int set_up(struct bench_side *s)
 
 static void tear_down(struct bench_side *s)
 {
+    if (s->blocks_mr != s->mr) {
+        smg_mr_close(s->blocks_mr);
+    }
     smg_mr_close(s->mr);
+    smg_gpu_memory_free(&s->gpu);
     smg_fabric_close(s->fabric);
     if (s->memory) {
         munmap(s->memory, s->bytes);

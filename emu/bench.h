@@ -25,6 +25,7 @@ struct smg_bench_config {
     uint32_t entry_bytes;
     uint32_t depth;   /* WRITEs in flight on each queue pair */
     uint32_t places;  /* that blocks are written to in turn; 0: as many as are in flight, within 64 MiB */
+    int on_gpu;       /* blocks lie in memory of GPU 0 on both sides */
     uint32_t samples; /* of each percentile */
     double seconds;   /* of each timed stream */
     double timeout_s; /* nothing completes for so long: the bench fails */

@@ -8,12 +8,13 @@
 
 #include "emu/bench.h"
 #include "emu/fabric_port.h"
+#include "emu/gpu_memory.h"
 
 enum { BENCH_MASK_BYTES = 64, BENCH_KV_ENTRIES = 4096, BENCH_HEADER_BYTES = 16 };
 
 struct bench_board {
     struct smg_fabric_address address[2];
-    struct smg_remote remote[2];
+    struct smg_remote remote[2], blocks[2]; /* blocks: the same, unless they are on a GPU */
     atomic_int step[2];
     atomic_int status[2]; /* what a side that failed failed of */
     struct smg_diag diag[2];
@@ -25,6 +26,9 @@ struct bench_side {
     struct smg_fabric *fabric;
     struct smg_mr *mr;
     uint8_t *memory; /* [blocks][masks][request][reply] */
+    uint8_t *blocks; /* what is posted: memory, or an address of the GPU, where memory[blocks] is a copy */
+    struct smg_mr *blocks_mr;
+    struct smg_gpu_memory gpu;
     size_t masks, request, reply, bytes;
     uint8_t *kv;       /* side 1: what replies are gathered from */
     double *sample[3]; /* [samples] */

@@ -25,7 +25,7 @@ static uint8_t mask_value(uint64_t round)
 }
 
 /* Whole words; the last bytes of a block that is no multiple of 8 stay as they are. */
-static void fill(struct bench_side *s, const struct stream *t)
+static int fill(struct bench_side *s, const struct stream *t)
 {
     size_t words = (size_t)t->slots * t->block_bytes / 8;
     for (size_t i = 0; i < words; i++) {
@@ -33,11 +33,16 @@ static void fill(struct bench_side *s, const struct stream *t)
         memcpy(s->memory + 8 * i, &w, 8);
     }
     memset(s->memory + s->masks, mask_value(s->round), (size_t)t->slots * BENCH_MASK_BYTES);
+    return s->config->on_gpu ? smg_gpu_memory_put(&s->gpu, 0, s->memory, 8 * words, s->diag) : SMG_OK;
 }
 
 static int verify(struct bench_side *s, const struct stream *t)
 {
     size_t words = (size_t)t->slots * t->block_bytes / 8;
+    int status = s->config->on_gpu ? smg_gpu_memory_get(&s->gpu, 0, s->memory, 8 * words, s->diag) : SMG_OK;
+    if (status) {
+        return status;
+    }
     for (size_t i = 0; i < words; i++) {
         uint64_t w = word(s->round, i);
         if (memcmp(s->memory + 8 * i, &w, 8) != 0) {
@@ -56,9 +61,16 @@ static int verify(struct bench_side *s, const struct stream *t)
 
 /* ---- Posting ---- */
 
-static int write_one(struct bench_side *s, struct smg_qp *qp, size_t at, size_t bytes, uint64_t context, unsigned flags)
+static int write_block(struct bench_side *s, struct smg_qp *qp, size_t at, size_t bytes, uint64_t context, unsigned flags)
 {
-    struct smg_piece piece = {s->memory + at, bytes, s->mr};
+    struct smg_piece piece = {s->blocks + at, bytes, s->blocks_mr};
+    return smg_fabric_write(qp, &piece, 1, &s->board->blocks[1], at, context, flags, s->diag);
+}
+
+static int write_mask(struct bench_side *s, struct smg_qp *qp, uint32_t slot, uint64_t context, unsigned flags)
+{
+    size_t at = s->masks + (size_t)slot * BENCH_MASK_BYTES;
+    struct smg_piece piece = {s->memory + at, BENCH_MASK_BYTES, s->mr};
     return smg_fabric_write(qp, &piece, 1, &s->board->remote[1], at, context, flags, s->diag);
 }
 
@@ -70,9 +82,9 @@ static int post_chain(struct bench_side *s, struct stream *t, unsigned queue)
         uint32_t slot = t->next_slot;
         unsigned flags = i + 1 == t->chain ? SMG_POST_DELIVERED : SMG_POST_MORE;
         t->next_slot = slot + 1 == t->slots ? 0 : slot + 1;
-        status = write_one(s, qp, (size_t)slot * t->block_bytes, t->block_bytes, queue, t->masked ? SMG_POST_MORE : flags);
+        status = write_block(s, qp, (size_t)slot * t->block_bytes, t->block_bytes, queue, t->masked ? SMG_POST_MORE : flags);
         if (!status && t->masked) {
-            status = write_one(s, qp, s->masks + (size_t)slot * BENCH_MASK_BYTES, BENCH_MASK_BYTES, queue, flags);
+            status = write_mask(s, qp, slot, queue, flags);
         }
     }
     s->in_flight[queue]++;
@@ -147,10 +159,8 @@ static int begin(struct bench_side *s, struct stream *t)
 {
     s->round++;
     t->next_slot = 0;
-    if (s->self == 0) {
-        fill(s, t);
-    }
-    return smg_bench_do_meet(s, s->self);
+    int status = s->self == 0 ? fill(s, t) : SMG_OK;
+    return status ? status : smg_bench_do_meet(s, s->self);
 }
 
 static int end(struct bench_side *s, const struct stream *t)

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "emu/fabric_port.h"
+#include "emu/gpu_memory.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -136,7 +137,8 @@ const char *smg_fabric_cause(const struct smg_fabric *f, int cause)
 
 /* ---- Memory ---- */
 
-int smg_fabric_register(struct smg_fabric *f, void *base, size_t bytes, struct smg_mr **out, struct smg_diag *diag)
+/* dmabuf: -1: memory of the host. */
+static int register_any(struct smg_fabric *f, void *base, size_t bytes, int dmabuf, struct smg_mr **out, struct smg_diag *diag)
 {
     if (!base || !bytes) {
         return smg_fabric_fail(diag, SMG_ERR_INVALID, "fabric: cannot register %zu bytes at %p", bytes, base);
@@ -148,7 +150,7 @@ int smg_fabric_register(struct smg_fabric *f, void *base, size_t bytes, struct s
     mr->fabric = f;
     mr->base = base;
     mr->bytes = bytes;
-    int status = f->type->register_memory(mr, diag);
+    int status = dmabuf < 0 ? f->type->register_memory(mr, diag) : f->type->register_dmabuf(mr, dmabuf, diag);
     if (status) {
         goto free_mr;
     }
@@ -159,6 +161,20 @@ int smg_fabric_register(struct smg_fabric *f, void *base, size_t bytes, struct s
 free_mr:
     free(mr);
     return status;
+}
+
+int smg_fabric_register(struct smg_fabric *f, void *base, size_t bytes, struct smg_mr **out, struct smg_diag *diag)
+{
+    return register_any(f, base, bytes, -1, out, diag);
+}
+
+int smg_fabric_register_gpu(struct smg_fabric *f, const struct smg_gpu_memory *memory, struct smg_mr **out, struct smg_diag *diag)
+{
+    if (!f->type->register_dmabuf) {
+        return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED, "fabric %s takes no memory of a GPU; --fabric verbs may",
+                               f->type->name);
+    }
+    return register_any(f, (void *)(uintptr_t)memory->address, memory->bytes, memory->dmabuf, out, diag);
 }
 
 void smg_mr_close(struct smg_mr *mr)

@@ -151,6 +151,10 @@ struct smg_qp *smg_fabric_qp(const struct smg_fabric *f, uint16_t peer, enum smg
 /* Registers [base, base + bytes) as source and destination of sends, receives, writes, and as target of peers' writes. The memory
  * stays the caller's and must outlive *out. */
 int smg_fabric_register(struct smg_fabric *f, void *base, size_t bytes, struct smg_mr **out, struct smg_diag *diag);
+/* The same for memory of a GPU (emu/gpu_memory.h). SMG_ERR_UNSUPPORTED: the backend, the device or its driver takes none; diag says
+ * so. Pieces in it are given by addresses of the device. */
+struct smg_gpu_memory;
+int smg_fabric_register_gpu(struct smg_fabric *f, const struct smg_gpu_memory *memory, struct smg_mr **out, struct smg_diag *diag);
 /* NULL is allowed. No post may be using it. */
 void smg_mr_close(struct smg_mr *mr);
 struct smg_remote smg_mr_remote(const struct smg_mr *mr);

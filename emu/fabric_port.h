@@ -98,7 +98,7 @@ struct smg_sink {
     size_t cap, n;
 };
 
-/* All entries but load are filled; all run on the owner's thread except wake. */
+/* All entries but load and register_dmabuf are filled; all run on the owner's thread except wake. */
 struct smg_fabric_type {
     const char *name;
     const char *doc;
@@ -121,6 +121,8 @@ struct smg_fabric_type {
     void (*disconnect)(struct smg_qp *qp);
     int (*post)(struct smg_qp *qp, const struct smg_work *work, struct smg_diag *diag);
     int (*register_memory)(struct smg_mr *mr, struct smg_diag *diag);
+    /* mr->base is an address of the GPU; dmabuf stays the caller's. NULL: the backend takes no memory of a GPU. */
+    int (*register_dmabuf)(struct smg_mr *mr, int dmabuf, struct smg_diag *diag);
     void (*deregister)(struct smg_mr *mr);
     const char *(*cause)(int cause);
 };

@@ -279,6 +279,25 @@ static int verbs_register(struct smg_mr *mr, struct smg_diag *diag)
     return SMG_OK;
 }
 
+/* The address that the GPU has for it is the one that posts and peers use. */
+static int verbs_register_dmabuf(struct smg_mr *mr, int dmabuf, struct smg_diag *diag)
+{
+    struct verbs_fabric *v = verbs_of(mr->fabric);
+    struct ibv_mr *m = ibv_reg_dmabuf_mr(v->pd, 0, mr->bytes, (uint64_t)(uintptr_t)mr->base, dmabuf,
+                                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    if (!m && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL)) {
+        return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED, "verbs: device %s takes no memory of a GPU (ibv_reg_dmabuf_mr: %s)",
+                               ibv_get_device_name(v->context->device), strerror(errno));
+    }
+    if (!m) {
+        return smg_fabric_fail(diag, SMG_ERR_IO, "verbs: ibv_reg_dmabuf_mr of %zu bytes: %s", mr->bytes, strerror(errno));
+    }
+    mr->impl = m;
+    mr->remote.base = (uint64_t)(uintptr_t)mr->base;
+    mr->remote.key = m->rkey;
+    return SMG_OK;
+}
+
 static void verbs_deregister(struct smg_mr *mr)
 {
     (void)ibv_dereg_mr(mr->impl);
@@ -296,6 +315,7 @@ const struct smg_fabric_type smg_fabric_verbs = {
     .disconnect = smg_verbs_disconnect,
     .post = smg_verbs_post,
     .register_memory = verbs_register,
+    .register_dmabuf = verbs_register_dmabuf,
     .deregister = verbs_deregister,
     .cause = smg_verbs_cause,
 };

@@ -34,6 +34,8 @@ libsmgemu_la_SOURCES = \
 	emu/fabric_verbs.c \
 	emu/fault.c \
 	emu/fault.h \
+	emu/gpu_memory.c \
+	emu/gpu_memory.h \
 	emu/harness.c \
 	emu/harness.h \
 	emu/harness_hosts.c \

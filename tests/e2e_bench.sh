@@ -7,6 +7,7 @@ refused "a size of nothing" "--block: expected" emu bench --block 4
 refused "a list of words" "--batch: expected" emu bench --batch many
 refused "a fourth queue pair" "--queues: expected" emu bench --queues 4
 refused "no place" "--places: expected" emu bench --places 0
+refused "memory of another kind" "--memory: expected host or gpu, found 'gpus'" emu bench --memory gpus
 refused "a scenario's key" "--set" emu bench --set scheme=full
 refused "a bench option without bench" "smartgen emu bench" emu "$top_srcdir/tests/e2e/small.yaml" --depth 4
 if has verbs; then
@@ -25,6 +26,7 @@ fi
 
 refused "three devices" "expected NAME, or NAME,NAME" emu bench --device a,b,c
 short="--block 4K,100000 --batch 1,4 --queues 1,3 --entries 1,50 --samples 20 --seconds 0.02"
+[ -e /dev/nvidia0 ] || refused "memory of a GPU that is not here" "GPU memory: " emu bench --memory gpu
 must "a table" 0 emu bench $short
 # 8 points of WRITEs, 2 with masks, 2 of round trips.
 lines=$(grep -cE '^ +[0-9]+ ' "$work/stdout")

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "emu/fabric_port.h"
+#include "emu/gpu_memory.h"
 #include "emu/verbs_hello.h"
 
 #define MAX_INSTANCES 3
@@ -813,6 +814,24 @@ static void unknown_provider(void **state)
     run_instances(unknown_provider_child, 1, 0);
 }
 
+/* ---- Memory of a GPU: what is no dma-buf, or is offered to a device that takes none, is refused with the reason ---- */
+
+static void foreign_dmabuf_child(uint16_t self)
+{
+    const struct smg_gpu_memory memory = {.address = 2u << 20, .bytes = 2u << 20, .dmabuf = 0}; /* standard input */
+    struct smg_fabric *f = open_fabric(self, 0);
+    struct smg_mr *mr = NULL;
+    CHECK_REFUSED(SMG_ERR_UNSUPPORTED, smg_fabric_register_gpu(f, &memory, &mr, &diag));
+    CHECK(!mr && strstr(diag.text, "memory of a GPU"));
+    smg_fabric_close(f);
+}
+
+static void foreign_dmabuf(void **state)
+{
+    (void)state;
+    run_instances(foreign_dmabuf_child, 1, 0);
+}
+
 /* ---- A chain that nobody ends goes out with the next poll; one longer than what a backend keeps back goes out in parts ---- */
 
 #define CHAIN 100u
@@ -946,6 +965,7 @@ static int run_cases(void)
         cmocka_unit_test(lists),
         cmocka_unit_test(hello),
         cmocka_unit_test(unknown_provider),
+        cmocka_unit_test(foreign_dmabuf),
         cmocka_unit_test(mesh_of_three),
         cmocka_unit_test(mesh_errors),
         cmocka_unit_test(write_order),
