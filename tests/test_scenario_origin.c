@@ -219,6 +219,9 @@ static void test_in_vain(void **state)
         assert_int_equal(w.n, 1);
         assert_string_equal(w.text[0], vain[i].message);
     }
+    w = WARNINGS("# nothing yet\n", NULL);
+    assert_int_equal(w.n, 1);
+    assert_string_equal(w.text[0], FILE_NAME ": gives no key: the default scenario holds");
     w = WARNINGS("seed: 1\nworkload:\n  file: a.csv\n  limit: 7\n", NULL);
     assert_int_equal(w.n, 2);
     assert_string_equal(w.text[0], FILE_NAME ":3:9: key 'workload.file': has no effect with workload.kind: batch");

@@ -261,9 +261,26 @@ static void tell(const struct rule *r, const struct smg_origins *o, const struct
     warn(arg, text);
 }
 
+/* A file of comments, or one that is still to be written. */
+static void tell_empty(const struct smg_origins *o, smg_warn_fn warn, void *arg)
+{
+    size_t i, n;
+    char text[320];
+
+    (void)smg_keys(&n);
+    for (i = 0; i < n && o->key[i].line == 0; i++) {
+    }
+    if (o->file != NULL && i == n) {
+        snprintf(text, sizeof(text), "%.250s: gives no key: the default scenario holds", o->file);
+        warn(arg, text);
+    }
+}
+
 void smg_origins_in_vain(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg)
 {
     size_t i;
+
+    tell_empty(o, warn, arg);
 
     for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
         const struct rule *r = &rules[i];

@@ -30,7 +30,7 @@ void smg_origins_explain(const struct smg_origins *o, struct smg_diag *diag);
 
 typedef void (*smg_warn_fn)(void *arg, const char *text);
 /* Calls warn with one line for each key of s that was given, differs from its default, and cannot have an effect. Not for a key
- * of the file whose reason is a --set: the file may serve several runs. */
+ * of the file whose reason is a --set: the file may serve several runs. And one for a file that gives no key at all. */
 void smg_origins_in_vain(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg);
 /* The same for each key emu.* of a --set, where nothing is emulated. A file's keys may be meant for another command. */
 void smg_origins_no_emulation(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg);
