@@ -30,12 +30,11 @@ build_all() {
     smg_configure "$folder" --enable-werror --disable-static "$@" && smg_make "$folder" all && smg_make "$folder" check TESTS=
 }
 
-# check NAME FOLDER ARGUMENT...: make check in a folder that is built; adds its counts.
+# check NAME FOLDER TARGET: make check, or another target that runs tests, in a folder that is built; adds its counts.
 check() {
-    local name=$1 folder=$2 rc=0
-    shift 2
+    local name=$1 folder=$2 target=$3 rc=0
     find "$folder" -name '*.trs' -delete 2>/dev/null
-    smg_quiet "$LOGS/$folder-check.log" "$name" smg_make "$folder" -k check "$@" || rc=$?
+    smg_quiet "$LOGS/$folder-check.log" "$name" smg_make "$folder" -k "$target" || rc=$?
     count "$name" "$folder" "$rc"
 }
 
@@ -180,10 +179,10 @@ refused "missing verbs" "--with-verbs was asked for" --with-verbs ac_cv_header_i
 refused "an unknown sanitizer" "'adress' is none of" --enable-sanitizers=adress
 refused "fuzzing without libFuzzer" "gcc has no libFuzzer" CC=gcc --enable-fuzzing
 if build "build, address and undefined sanitizers" build-asan CC=gcc CFLAGS="-O1 -g" --enable-sanitizers=address,undefined --without-cuda; then
-    check "make check, address and undefined sanitizers" build-asan
+    check "make check, address and undefined sanitizers" build-asan check
 fi
 if build "build, thread sanitizer" build-tsan CC=gcc CFLAGS="-O1 -g" --enable-sanitizers=thread --without-cuda; then
-    check "make check, thread sanitizer" build-tsan
+    check "make check-threads, thread sanitizer" build-tsan check-threads
 fi
 
 echo

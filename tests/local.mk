@@ -107,6 +107,47 @@ SMG_SCRIPT_TESTS = \
 	tests/vm_fabric.sh \
 	tests/vm_faults.sh
 
+# What has threads: the kernels, and what computes with them; the readers of a matrix that is replaced; a fabric that is woken. The
+# thread sanitizer has nothing to look for in the others, whose process has one thread (check-sources.sh sees to it).
+SMG_THREAD_TESTS = \
+	tests/e2e_attention.sh \
+	tests/e2e_bench.sh \
+	tests/e2e_compare.sh \
+	tests/e2e_emu.sh \
+	tests/e2e_faults.sh \
+	tests/e2e_kernels.sh \
+	tests/e2e_kernels_measure.sh \
+	tests/e2e_roles.sh \
+	tests/test_emu_allocations \
+	tests/test_emu_harness \
+	tests/test_emu_inject \
+	tests/test_emu_join \
+	tests/test_emu_link \
+	tests/test_emu_measure \
+	tests/test_engine \
+	tests/test_fabric \
+	tests/test_importance_rcu \
+	tests/test_kernels_attend \
+	tests/test_kernels_attend_values \
+	tests/test_kernels_hack \
+	tests/test_kernels_hack_attention \
+	tests/test_kernels_hash \
+	tests/test_kernels_importance \
+	tests/test_kernels_measure \
+	tests/test_kernels_move \
+	tests/test_kernels_offline \
+	tests/test_kernels_page \
+	tests/test_kernels_planted \
+	tests/test_kernels_quality \
+	tests/test_kernels_query \
+	tests/test_kernels_scores \
+	tests/test_kernels_split \
+	tests/test_kernels_topk \
+	tests/test_ofi_library
+check-threads:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SMG_THREAD_TESTS)'
+.PHONY: check-threads
+
 # On demand: too slow for make check.
 vm-valgrind: all
 	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/vm_valgrind.sh
