@@ -11,8 +11,8 @@
 #include "core/world.h"
 #include "emu/layout.h"
 
-/* Most head_dim and query heads of a model that kernels take. */
-enum { SMG_COMPUTE_MAX_DIM = 256, SMG_COMPUTE_MAX_HEADS = 1024 };
+/* What kernels take of a model: an even head_dim (the planted tensors turn three pairs of channels) and query heads. */
+enum { SMG_COMPUTE_MIN_DIM = 6, SMG_COMPUTE_MAX_DIM = 256, SMG_COMPUTE_MAX_HEADS = 1024 };
 
 struct smg_compute;
 struct smg_compute_plan; /* parameters of the selectors, layer by layer, from a calibration request that is never served */

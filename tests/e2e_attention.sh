@@ -101,6 +101,13 @@ for case in "6 hata" "6 infinigen" "8 hata" "8 infinigen" "10 quest" "10 oracle"
     attend "narrow" $base "model=$model" "selector=${case#* }" seed=1 workload.prompt_tokens=1024 proactive.kr_blocks=100
     ok "heads of ${case% *} channels, ${case#* }: $outputs outputs, error $error"
 done
+for d in 2 4 7 258; do
+    narrow $d
+    must "heads of $d channels" 2 emu "$small" --set emu.compute=kernels --set "model=$model" -o "$work/refused"
+    message="--set model=$model: key 'model': $model: key 'head_dim': emu.compute: kernels expects an even number in [6, 256], found $d"
+    [ "$(cat "$work/stderr")" = "smartgen: $message" ] || fail "heads of $d channels: not the message: $message" "$work/stderr"
+    ok "refused: heads of $d channels"
+done
 
 # ---- Planted bugs, and what cannot be ----
 for mutant in flip-byte early-mask; do

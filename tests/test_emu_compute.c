@@ -3,6 +3,8 @@
  * kernels do not take are refused by the key of their file. */
 #include "tests/world_fixture.h"
 
+#include <stdio.h>
+
 #include "core/rng.h"
 #include "emu/compute_priv.h"
 
@@ -158,12 +160,47 @@ static void test_no_number(void **state)
     close_fixture(&f);
 }
 
+static void test_refused(void **state)
+{
+    static const struct {
+        uint32_t head_dim, q_heads, value_bytes;
+        const char *message;
+    } cases[] = {
+        {2, 8, 2, "key 'head_dim': emu.compute: kernels expects an even number in [6, 256], found 2"},
+        {4, 8, 2, "key 'head_dim': emu.compute: kernels expects an even number in [6, 256], found 4"},
+        {7, 8, 2, "key 'head_dim': emu.compute: kernels expects an even number in [6, 256], found 7"},
+        {258, 8, 2, "key 'head_dim': emu.compute: kernels expects an even number in [6, 256], found 258"},
+        {64, 1026, 2, "key 'num_attention_heads': emu.compute: kernels expects at most 1024, found 1026"},
+        {64, 8, 4, "key 'dtype': emu.compute: kernels expects 2 bytes a number (bf16), found 4"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static struct smg_world w;
+        struct smg_compute_plan *plan = NULL;
+        struct smg_diag diag = {""};
+        char message[256];
+        fixture_world(&w);
+        strcpy(w.scenario.model, "narrow.json");
+        w.model.layers = LAYERS;
+        w.model.kv_heads = 2;
+        w.model.head_dim = cases[i].head_dim;
+        w.model.q_heads = cases[i].q_heads;
+        w.model.value_bytes = cases[i].value_bytes;
+        assert_int_equal(smg_compute_plan_create(&w, &plan, &diag), SMG_ERR_UNSUPPORTED);
+        assert_null(plan);
+        snprintf(message, sizeof message, "key 'model': narrow.json: %s", cases[i].message);
+        assert_string_equal(diag.text, message);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_wrong_entry),
         cmocka_unit_test(test_no_number),
+        cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
