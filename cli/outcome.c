@@ -96,7 +96,7 @@ static void print_outcome(const struct smg_run *run, const char *output)
         printf(" %s %.4g", smg_path_name((enum smg_path)p), (double)run->stats->received_bytes[p] * 1e-6);
     printf("\n");
     if (run->stats->attention_outputs)
-        printf("  attention by kernels: %llu outputs, at most %.2g of a head's largest value from the reference\n",
+        printf("  attention by kernels: %llu outputs, at most %.2g of their terms from the reference\n",
                (unsigned long long)run->stats->attention_outputs, run->stats->attention_error);
     if (r->lost)
         printf("  conservation: the laws over bytes are left out, what lost instances counted is not known\n");

@@ -11,8 +11,8 @@
 #include "core/world.h"
 #include "emu/layout.h"
 
-/* Most head_dim and query heads of a model that kernels take. */
-enum { SMG_COMPUTE_MAX_DIM = 256, SMG_COMPUTE_MAX_HEADS = 1024 };
+/* What kernels take of a model: an even head_dim (the planted tensors turn three pairs of channels) and query heads. */
+enum { SMG_COMPUTE_MIN_DIM = 6, SMG_COMPUTE_MAX_DIM = 256, SMG_COMPUTE_MAX_HEADS = 1024 };
 
 struct smg_compute;
 struct smg_compute_plan; /* parameters of the selectors, layer by layer, from a calibration request that is never served */
@@ -63,9 +63,12 @@ struct smg_compute_rows {
     const uint32_t *row; /* [heads] */
 };
 
+/* What rounding comes to, in the measure of smg_compute_attention's *error: 3 units of 2^-24. */
+#define SMG_COMPUTE_ROUNDING (3 * 0x1p-24)
+
 /* Attention of one decode step over the rows and the step's generated tokens. *digest: of the output's bits, by request, layer
  * and step. check: the same attention by the reference over entries made anew, in order of their ids; *error is the largest
- * difference in a query head, over that head's largest value. */
+ * difference of a channel, over the sizes of the terms that it is the sum of (compute_error.c). */
 int smg_compute_attention(struct smg_compute *c, const struct smg_layout *l, uint32_t request, uint32_t step, uint32_t layer,
                           const struct smg_compute_rows *rows, int check, uint64_t *digest, double *error);
 

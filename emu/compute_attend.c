@@ -24,31 +24,30 @@ static int make_generated(struct smg_compute *c, const struct smg_layout *l, uin
     return SMG_OK;
 }
 
-static int attend(struct smg_compute *c, struct smg_kernels *k, const void *query, const void *k_rows, const void *v_rows,
-                  uint32_t cap, const uint32_t *row, uint32_t step, float *out)
+/* Over rows [heads][cap][dim], row[h] of them, and the tokens generated up to this step. */
+static struct smg_attention_args over(const struct smg_compute *c, const void *query, const void *k_rows, const void *v_rows,
+                                      const struct smg_compute_rows *rows, uint32_t step, float *out)
 {
-    struct smg_attention_args a = {.requests = 1,
-                                   .q_heads = c->q_heads,
-                                   .kv_heads = c->heads,
-                                   .head_dim = c->dim,
-                                   .type = c->type,
-                                   .q = query,
-                                   .n_runs = 2,
-                                   .run = {{.k = k_rows,
-                                            .v = v_rows,
-                                            .head_stride = (uint64_t)cap * c->dim,
-                                            .entry_stride = c->dim,
-                                            .length = row,
-                                            .max_length = cap},
-                                           {.k = c->buffer[SMG_BUF_NEW_K].data,
-                                            .v = c->buffer[SMG_BUF_NEW_V].data,
-                                            .head_stride = (uint64_t)step * c->dim,
-                                            .entry_stride = c->dim,
-                                            .max_length = step}},
-                                   .scale = 1 / sqrtf((float)c->dim),
-                                   .out = out};
-
-    return smg_compute_failed(c, smg_attention(k, &a, NULL), "attention");
+    return (struct smg_attention_args){.requests = 1,
+                                       .q_heads = c->q_heads,
+                                       .kv_heads = c->heads,
+                                       .head_dim = c->dim,
+                                       .type = c->type,
+                                       .q = query,
+                                       .n_runs = 2,
+                                       .run = {{.k = k_rows,
+                                                .v = v_rows,
+                                                .head_stride = (uint64_t)rows->cap * c->dim,
+                                                .entry_stride = c->dim,
+                                                .length = rows->row,
+                                                .max_length = rows->cap},
+                                               {.k = c->buffer[SMG_BUF_NEW_K].data,
+                                                .v = c->buffer[SMG_BUF_NEW_V].data,
+                                                .head_stride = (uint64_t)step * c->dim,
+                                                .entry_stride = c->dim,
+                                                .max_length = step}},
+                                       .scale = 1 / sqrtf((float)c->dim),
+                                       .out = out};
 }
 
 static int by_id(const void *a, const void *b)
@@ -80,24 +79,6 @@ static int make_rows(struct smg_compute *c, const struct smg_layout *l, uint32_t
     return SMG_OK;
 }
 
-/* Largest difference in one query head over its largest value; the largest over the heads. */
-static double difference(const struct smg_compute *c, const float *out, const float *expected)
-{
-    double worst = 0;
-
-    for (uint32_t h = 0; h < c->q_heads; h++) {
-        double most = 0, off = 0;
-        for (uint32_t i = 0; i < c->dim; i++) {
-            double x = expected[(size_t)h * c->dim + i], d = fabs(out[(size_t)h * c->dim + i] - x);
-            most = fabs(x) > most ? fabs(x) : most;
-            off = d > off || isnan(d) ? d : off;
-        }
-        if (isnan(off) || (off > 0 && off / most > worst))
-            worst = isnan(off) ? INFINITY : off / most;
-    }
-    return worst;
-}
-
 static uint64_t digest_of(const float *out, size_t n, uint32_t request, uint32_t step, uint32_t layer)
 {
     uint64_t h = smg_hash3(request, layer, step);
@@ -110,31 +91,38 @@ static uint64_t digest_of(const float *out, size_t n, uint32_t request, uint32_t
     return h;
 }
 
+/* The same attention by the reference, over entries made anew in order of their ids, and how far out is from it. */
+static int check_output(struct smg_compute *c, const struct smg_layout *l, uint32_t request, uint32_t step, uint32_t layer,
+                        const struct smg_compute_rows *rows, const void *query, const float *out, double *error)
+{
+    float *expected = smg_compute_buffer(c, SMG_BUF_EXPECTED, (size_t)c->q_heads * c->dim * sizeof *expected);
+    int status = expected ? make_rows(c, l, request, layer, rows) : SMG_ERR_NOMEM;
+
+    if (!status) {
+        struct smg_attention_args a = over(c, query, c->buffer[SMG_BUF_K].data, c->buffer[SMG_BUF_V].data, rows, step, expected);
+        status = smg_attention(c->reference, &a, NULL);
+        if (!status)
+            status = smg_compute_error(c, &a, out, error);
+    }
+    return smg_compute_failed(c, status, "attention by the reference");
+}
+
 int smg_compute_attention(struct smg_compute *c, const struct smg_layout *l, uint32_t request, uint32_t step, uint32_t layer,
                           const struct smg_compute_rows *rows, int check, uint64_t *digest, double *error)
 {
     size_t n = (size_t)c->q_heads * c->dim;
     float *out = smg_compute_buffer(c, SMG_BUF_OUT, n * sizeof *out);
-    float *expected = smg_compute_buffer(c, SMG_BUF_EXPECTED, n * sizeof *expected);
     const void *query = smg_compute_query(c, request, smg_compute_position(l, step), layer, 0);
-    int status = out && expected && query ? make_generated(c, l, request, step, layer) : SMG_ERR_NOMEM;
+    int status = out && query ? make_generated(c, l, request, step, layer) : SMG_ERR_NOMEM;
 
+    if (!status) {
+        const uint8_t *v = rows->device + (uint64_t)c->heads * rows->cap * l->half_bytes;
+        struct smg_attention_args a = over(c, query, rows->device, v, rows, step, out);
+        status = smg_attention(c->k, &a, NULL);
+    }
     if (status)
         return smg_compute_failed(c, status, "attention");
-    status = attend(c, c->k, query, rows->device, rows->device + (uint64_t)c->heads * rows->cap * l->half_bytes, rows->cap,
-                    rows->row, step, out);
-    if (status)
-        return status;
     *digest = digest_of(out, n, request, step, layer);
     *error = 0;
-    if (!check)
-        return SMG_OK;
-    status = make_rows(c, l, request, layer, rows);
-    if (!status)
-        status = attend(c, c->reference, query, c->buffer[SMG_BUF_K].data, c->buffer[SMG_BUF_V].data, rows->cap, rows->row, step,
-                        expected);
-    if (status)
-        return smg_compute_failed(c, status, "attention by the reference");
-    *error = difference(c, out, expected);
-    return SMG_OK;
+    return check ? check_output(c, l, request, step, layer, rows, query, out, error) : SMG_OK;
 }

@@ -18,16 +18,24 @@ static int refuse(struct smg_diag *diag, const char *key, const char *what)
     return SMG_ERR_UNSUPPORTED;
 }
 
+/* A key of the model's file, as the reader names those. */
+static int refuse_model(const struct smg_world *w, struct smg_diag *diag, const char *key, const char *expected, uint32_t found)
+{
+    snprintf(diag->text, sizeof diag->text, "key 'model': %.300s: key '%s': emu.compute: kernels expects %s, found %u",
+             w->scenario.model, key, expected, found);
+    return SMG_ERR_UNSUPPORTED;
+}
+
 static int check(const struct smg_world *w, struct smg_diag *diag)
 {
     const struct smg_model *m = &w->model;
 
     if (m->value_bytes != 2)
-        return refuse(diag, "model", "computes in bf16; this model's KV has another width");
-    if (m->head_dim > SMG_COMPUTE_MAX_DIM || m->head_dim % 2)
-        return refuse(diag, "model", "takes an even head_dim up to 256");
+        return refuse_model(w, diag, "dtype", "2 bytes a number (bf16)", m->value_bytes);
+    if (m->head_dim < SMG_COMPUTE_MIN_DIM || m->head_dim > SMG_COMPUTE_MAX_DIM || m->head_dim % 2)
+        return refuse_model(w, diag, "head_dim", "an even number in [6, 256]", m->head_dim);
     if (m->q_heads > SMG_COMPUTE_MAX_HEADS)
-        return refuse(diag, "model", "takes up to 1024 query heads");
+        return refuse_model(w, diag, "num_attention_heads", "at most 1024", m->q_heads);
     if (w->scenario.selector == SMG_SELECTOR_INFINIGEN && smg_metadata_token_bytes(w) == 0)
         return refuse(diag, "selection.partial_ratio", "needs at least one column");
     if (w->scenario.selector == SMG_SELECTOR_HATA &&

@@ -36,9 +36,6 @@ static int verify_rows(struct smg_process *p, struct smg_decode_data *d, uint32_
     return SMG_OK;
 }
 
-/* Rounding of sums in fp32 over another order of entries; a wrong entry is off by far more. */
-static const double attention_tolerance = 1e-5;
-
 /* Attention itself, held against the reference over entries made anew. */
 static int attend(struct smg_process *p, struct smg_decode_data *d, uint32_t request)
 {
@@ -53,11 +50,11 @@ static int attend(struct smg_process *p, struct smg_decode_data *d, uint32_t req
     p->stats.attention_outputs++;
     p->stats.attention_digest += digest;
     p->stats.attention_error = error > p->stats.attention_error ? error : p->stats.attention_error;
-    if (error <= attention_tolerance)
+    if (error <= SMG_COMPUTE_ROUNDING)
         return SMG_OK;
     return smg_process_fail(p, SMG_ERR_VERIFY,
-                            "request %u, step %u, layer %u: attention is off by %.3g of a head's largest value, %.0e is rounding",
-                            request, d->step, d->layer, error, attention_tolerance);
+                            "request %u, step %u, layer %u: attention is off by %.3g of its terms, %.2g is rounding", request,
+                            d->step, d->layer, error, SMG_COMPUTE_ROUNDING);
 }
 
 /* Attention reads the rows as gathered: digest them, and check each entry. */

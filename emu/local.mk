@@ -15,6 +15,7 @@ libsmgemu_la_SOURCES = \
 	emu/compute.c \
 	emu/compute.h \
 	emu/compute_attend.c \
+	emu/compute_error.c \
 	emu/compute_plan.c \
 	emu/compute_priv.h \
 	emu/compute_select.c \

@@ -241,8 +241,8 @@ check-cuda-plain check-cuda-ucontext check-cuda-asan check-cuda-tsan check-cuda-
 cuda-mutants:
 	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/cuda_mutants.sh --write
 
-# Runs the project's kernels in every kind of sanitize.sh but gpu; to be done, and its digest committed, when a file of kernels/ has
-# changed.
+# Runs the project's kernels in every kind of sanitize.sh but gpu; to be done, and its digest committed, when a CUDA source, a test of
+# one, or what they include has changed.
 cuda-checked:
 	@$(AM_TESTS_ENVIRONMENT) $(BASH) $(srcdir)/tests/cuda_runner.sh --write
 

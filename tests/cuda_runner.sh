@@ -1,8 +1,8 @@
 #!/bin/bash
 # The CPU runner of the CUDA sources: its own kernels pass in every kind and order, and all their lines run; then the project's
-# kernels. Those are many: plain in three orders always; every other kind takes minutes, so it is done when a file of kernels/ or a
-# test of it differs from what that kind last passed with (kernels/checked.digest; without a line there
-# asan and cov run, tsan and msan are on demand).
+# kernels. Those are many: plain in three orders always; every other kind takes minutes, so it is done when a file that they or
+# their tests are built from differs from what that kind last passed with (kernels/checked.digest; without a line there asan and
+# cov run, tsan and msan are on demand).
 # cuda_runner.sh --write: every kind in all its orders (SMG_CUDA_KINDS: only these), and keeps the digest of those that pass (make
 # cuda-checked).
 set -uo pipefail
@@ -32,6 +32,32 @@ one() {
     return "$rc"
 }
 
+# What the digest covers: the sources, the runner and its harness, and what of kernels/ and tests/ they include, at whatever
+# depth. Conditions are not looked at: it may be more than one build reads.
+covered() {
+    local files="" next
+    # shellcheck disable=SC2086
+    next=$(printf '%s\n' $SMG_CUDA_SOURCES $SMG_CUDA_TESTS kernels/runner/*.cpp kernels/runner/*/*.h kernels/runner/sanitize.* |
+        grep -v /selftest/)
+    while [ "$next" != "$files" ]; do
+        files=$next
+        # shellcheck disable=SC2086
+        next=$({ echo "$files" && sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' $files; } | LC_ALL=C sort -u) || return
+    done
+    grep -E '^(kernels|tests)/' <<<"$files"
+}
+
+# The same by the compiler's account of the kind plain: nothing that it has read may change unseen.
+all_covered() {
+    local source missed
+    for source in $SMG_CUDA_SOURCES $SMG_CUDA_TESTS; do
+        tr -s ' \\' '\n' <"$folder/kernels/plain/$source.d" || return
+    done | sed -n "s|^$top_srcdir/\([^:]*\)\$|\1|p" | LC_ALL=C sort -u >"$folder/read" || return
+    missed=$(grep -E '^(kernels|tests)/' "$folder/read" | LC_ALL=C comm -23 - <(echo "$covered"))
+    [ -z "$missed" ] || echo "included, but not covered by kernels/checked.digest: ${missed//$'\n'/ }"
+    [ -s "$folder/read" ] && [ -z "$missed" ]
+}
+
 echo "== selftest"
 for kind in plain ucontext asan tsan msan cov; do
     # shellcheck disable=SC2086
@@ -39,12 +65,8 @@ for kind in plain ucontext asan tsan msan cov; do
 done
 
 echo "== kernels"
-# shellcheck disable=SC2086
-digest=$(cd "$top_srcdir" && {
-    printf '%s\n' $SMG_CUDA_SOURCES $SMG_CUDA_TESTS | grep -E '^(kernels|tests)/'
-    find kernels tests -type f \( -path 'kernels/*.h' -o -path 'kernels/*.cuh' -o -path 'kernels/runner/*.cpp' \
-        -o -path 'kernels/runner/sanitize.*' -o -path 'tests/*_fixture.h' -o -path 'tests/kernel_grid.h' \) -print
-} | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d' ' -f1)
+covered=$(cd "$top_srcdir" && covered) || exit 1
+digest=$(cd "$top_srcdir" && xargs sha256sum <<<"$covered" | sha256sum | cut -d' ' -f1) || exit 1
 kept=
 for kind in ${SMG_CUDA_KINDS:-plain asan tsan msan cov}; do
     unset SMG_CUDA_RUNS
@@ -55,7 +77,7 @@ for kind in ${SMG_CUDA_KINDS:-plain asan tsan msan cov}; do
             echo "$kind: on demand (make check-cuda-$kind)"
             continue
         elif grep -qx "$kind $digest" "$digest_file" 2>/dev/null; then
-            echo "$kind: kernels/ is unchanged since all tests passed"
+            echo "$kind: the kernels and their tests are unchanged since all passed"
             unchanged=$((unchanged + 1))
             continue
         elif [ $kind = asan ]; then
@@ -63,7 +85,12 @@ for kind in ${SMG_CUDA_KINDS:-plain asan tsan msan cov}; do
         fi
     fi
     # shellcheck disable=SC2086
-    one kernels $kind $SMG_CUDA_SOURCES $SMG_CUDA_TESTS && kept="$kept$kind $digest
+    one kernels $kind $SMG_CUDA_SOURCES $SMG_CUDA_TESTS || continue
+    if [ $kind = plain ] && ! all_covered; then
+        failed=$((failed + 1))
+        continue
+    fi
+    kept="$kept$kind $digest
 "
 done
 echo "$passed kinds passed, $failed failed, $skipped skipped, $unchanged unchanged"

@@ -7,7 +7,7 @@ has_emu || skip_all "this program is built without libfabric, or its tcp provide
 
 small=$top_srcdir/tests/e2e/small.yaml
 base="emu.compute=kernels emu.time_scale=0.1 emu.link=free workload.requests=2"
-rounding=1e-5 # of a head's largest value: fp32 sums over another order of some hundred entries differ by less
+rounding=1.8e-7 # of the terms that a channel is summed from (emu/compute_error.c)
 
 # attend NAME KEY=VALUE...: a run that must be sound and replay; $digest of entries, $bits of outputs.
 attend() {
@@ -86,6 +86,28 @@ attend wide-threshold $s selection.alpha=1000 selection.cap=0.5 proactive.kr_blo
 ok "alpha beyond all scores: $outputs outputs, error $error"
 attend few-bits $base selector=hata selection.hash_bits=64 proactive.kr_blocks=100
 ok "64 bits: $outputs outputs, error $error"
+
+# ---- Narrow heads: scores are large there, and channels often cancel ----
+# narrow HEAD_DIM: $model has such heads.
+narrow() {
+    model=$work/narrow-$1.json
+    sed "s/\"head_dim\": 64/\"head_dim\": $1/; s/\"hidden_size\": 512/\"hidden_size\": $((16 * $1))/" \
+        "$top_srcdir/experiments/emu-small/config.json" >"$model"
+    grep -q "\"head_dim\": $1," "$model" || fail "no head_dim in the model's file" "$model"
+}
+
+for case in "6 hata" "6 infinigen" "8 hata" "8 infinigen" "10 quest" "10 oracle"; do
+    narrow "${case% *}"
+    attend "narrow" $base "model=$model" "selector=${case#* }" seed=1 workload.prompt_tokens=1024 proactive.kr_blocks=100
+    ok "heads of ${case% *} channels, ${case#* }: $outputs outputs, error $error"
+done
+for d in 2 4 7 258; do
+    narrow $d
+    must "heads of $d channels" 2 emu "$small" --set emu.compute=kernels --set "model=$model" -o "$work/refused"
+    message="--set model=$model: key 'model': $model: key 'head_dim': emu.compute: kernels expects an even number in [6, 256], found $d"
+    [ "$(cat "$work/stderr")" = "smartgen: $message" ] || fail "heads of $d channels: not the message: $message" "$work/stderr"
+    ok "refused: heads of $d channels"
+done
 
 # ---- Planted bugs, and what cannot be ----
 for mutant in flip-byte early-mask; do

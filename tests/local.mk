@@ -55,6 +55,7 @@ SMG_UNIT_TESTS += tests/test_experiments_decisions
 SMG_UNIT_TESTS += tests/test_fabric
 SMG_UNIT_TESTS += tests/test_verbs_hello
 SMG_UNIT_TESTS += tests/test_ofi_library
+SMG_UNIT_TESTS += tests/test_emu_compute
 SMG_UNIT_TESTS += tests/test_emu_harness
 SMG_UNIT_TESTS += tests/test_emu_allocations
 SMG_UNIT_TESTS += tests/test_emu_inject
