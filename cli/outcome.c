@@ -96,8 +96,9 @@ static void print_outcome(const struct smg_run *run, const char *output)
         printf(" %s %.4g", smg_path_name((enum smg_path)p), (double)run->stats->received_bytes[p] * 1e-6);
     printf("\n");
     if (run->stats->attention_outputs)
-        printf("  attention by kernels: %llu outputs, at most %.2g of their terms from the reference\n",
-               (unsigned long long)run->stats->attention_outputs, run->stats->attention_error);
+        printf("  attention by kernels: %llu outputs, from the reference at most %.2g of a head's largest value, %.2g of the "
+               "terms\n",
+               (unsigned long long)run->stats->attention_outputs, run->stats->attention_relative, run->stats->attention_error);
     if (r->lost)
         printf("  conservation: the laws over bytes are left out, what lost instances counted is not known\n");
     smg_cli_synthetic(w, run->stats->attention_outputs > 0, "  ");

@@ -53,6 +53,7 @@ void smg_run_stats_add(struct smg_run_stats *a, const struct smg_run_stats *b)
     a->attention_outputs += b->attention_outputs;
     a->attention_digest += b->attention_digest;
     a->attention_error = a->attention_error > b->attention_error ? a->attention_error : b->attention_error;
+    a->attention_relative = a->attention_relative > b->attention_relative ? a->attention_relative : b->attention_relative;
     a->events += b->events;
     a->actions += b->actions;
     a->end_s = a->end_s > b->end_s ? a->end_s : b->end_s;

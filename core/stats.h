@@ -28,6 +28,7 @@ struct smg_run_stats {
     uint64_t attention_outputs;      /* computed by kernels: (request, step, layer); 0: none */
     uint64_t attention_digest;       /* of their bits, whatever their order */
     double attention_error;          /* largest difference from the reference, over the sizes of what is summed up */
+    double attention_relative;       /* the same, over the largest value of its query head */
     uint64_t events, actions;
     double end_s;                    /* clock when nothing was pending any more */
 };

@@ -56,6 +56,12 @@ int smg_compute_scatter(struct smg_compute *c, const struct smg_layout *l, const
                         const uint64_t *to_start, const uint8_t *k_in, const uint8_t *v_in, uint8_t *k_out, uint8_t *v_out);
 
 /* Rows as gathered, K[heads][cap][d] then V likewise, and what they are. */
+/* How far an output is from the reference: the largest difference of a channel over the sizes of the terms that it is the sum of
+ * (compute_error.c), and over the largest value of its query head. */
+struct smg_compute_error {
+    double of_terms, of_head;
+};
+
 struct smg_compute_rows {
     const uint8_t *device;
     uint32_t cap;
@@ -63,13 +69,13 @@ struct smg_compute_rows {
     const uint32_t *row; /* [heads] */
 };
 
-/* What rounding comes to, in the measure of smg_compute_attention's *error: 3 units of 2^-24. */
+/* What rounding comes to, of the terms: 3 units of 2^-24. */
 #define SMG_COMPUTE_ROUNDING (3 * 0x1p-24)
 
 /* Attention of one decode step over the rows and the step's generated tokens. *digest: of the output's bits, by request, layer
- * and step. check: the same attention by the reference over entries made anew, in order of their ids; *error is the largest
- * difference of a channel, over the sizes of the terms that it is the sum of (compute_error.c). */
+ * and step. check: the same attention by the reference over entries made anew, in order of their ids; *error: how far it is
+ * from that, 0 without check. */
 int smg_compute_attention(struct smg_compute *c, const struct smg_layout *l, uint32_t request, uint32_t step, uint32_t layer,
-                          const struct smg_compute_rows *rows, int check, uint64_t *digest, double *error);
+                          const struct smg_compute_rows *rows, int check, uint64_t *digest, struct smg_compute_error *error);
 
 #endif

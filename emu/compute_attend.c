@@ -93,7 +93,7 @@ static uint64_t digest_of(const float *out, size_t n, uint32_t request, uint32_t
 
 /* The same attention by the reference, over entries made anew in order of their ids, and how far out is from it. */
 static int check_output(struct smg_compute *c, const struct smg_layout *l, uint32_t request, uint32_t step, uint32_t layer,
-                        const struct smg_compute_rows *rows, const void *query, const float *out, double *error)
+                        const struct smg_compute_rows *rows, const void *query, const float *out, struct smg_compute_error *error)
 {
     float *expected = smg_compute_buffer(c, SMG_BUF_EXPECTED, (size_t)c->q_heads * c->dim * sizeof *expected);
     int status = expected ? make_rows(c, l, request, layer, rows) : SMG_ERR_NOMEM;
@@ -102,13 +102,13 @@ static int check_output(struct smg_compute *c, const struct smg_layout *l, uint3
         struct smg_attention_args a = over(c, query, c->buffer[SMG_BUF_K].data, c->buffer[SMG_BUF_V].data, rows, step, expected);
         status = smg_attention(c->reference, &a, NULL);
         if (!status)
-            status = smg_compute_error(c, &a, out, error);
+            status = smg_compute_error_of(c, &a, out, error);
     }
     return smg_compute_failed(c, status, "attention by the reference");
 }
 
 int smg_compute_attention(struct smg_compute *c, const struct smg_layout *l, uint32_t request, uint32_t step, uint32_t layer,
-                          const struct smg_compute_rows *rows, int check, uint64_t *digest, double *error)
+                          const struct smg_compute_rows *rows, int check, uint64_t *digest, struct smg_compute_error *error)
 {
     size_t n = (size_t)c->q_heads * c->dim;
     float *out = smg_compute_buffer(c, SMG_BUF_OUT, n * sizeof *out);
@@ -123,6 +123,6 @@ int smg_compute_attention(struct smg_compute *c, const struct smg_layout *l, uin
     if (status)
         return smg_compute_failed(c, status, "attention");
     *digest = digest_of(out, n, request, step, layer);
-    *error = 0;
+    *error = (struct smg_compute_error){0, 0};
     return check ? check_output(c, l, request, step, layer, rows, query, out, error) : SMG_OK;
 }

@@ -86,21 +86,30 @@ static void add_up(const struct smg_attention_args *a, uint32_t head, const stru
     }
 }
 
-/* The largest of one query head; an output that is no number is as wrong as can be. */
-static double error_of(const struct smg_attention_args *a, const float *out, const float *expected, const double *sum)
+static double ratio(double off, double of)
 {
-    double worst = 0;
+    double x = off > 0 ? off / of : 0;
 
-    for (uint32_t c = 0; c < a->head_dim; c++) {
-        double off = fabs((double)out[c] - (double)expected[c]), error = off > 0 ? off / sum[c] : 0;
-        if (isnan(off) || isnan(error))
-            error = HUGE_VAL;
-        worst = error > worst ? error : worst;
-    }
-    return worst;
+    return isnan(off) || isnan(x) ? HUGE_VAL : x; /* an output that is no number is as wrong as can be */
 }
 
-int smg_compute_error(struct smg_compute *c, const struct smg_attention_args *a, const float *out, double *error)
+/* One query head. */
+static void note(const struct smg_attention_args *a, const float *out, const float *expected, const double *sum,
+                 struct smg_compute_error *error)
+{
+    double most = 0;
+
+    for (uint32_t c = 0; c < a->head_dim; c++)
+        most = fmax(most, fabs((double)expected[c]));
+    for (uint32_t c = 0; c < a->head_dim; c++) {
+        double off = fabs((double)out[c] - (double)expected[c]);
+        error->of_terms = fmax(error->of_terms, ratio(off, sum[c]));
+        error->of_head = fmax(error->of_head, ratio(off, most));
+    }
+}
+
+int smg_compute_error_of(struct smg_compute *c, const struct smg_attention_args *a, const float *out,
+                         struct smg_compute_error *error)
 {
     const uint32_t group = a->q_heads / a->kv_heads;
     double *buffer, sum[SMG_COMPUTE_MAX_DIM];
@@ -114,15 +123,13 @@ int smg_compute_error(struct smg_compute *c, const struct smg_attention_args *a,
         return SMG_ERR_NOMEM;
     t.weight = buffer;
     t.size = buffer + most;
-    *error = 0;
+    *error = (struct smg_compute_error){0, 0};
     for (uint32_t query = 0; query < a->q_heads; query++) {
         const uint64_t at = (uint64_t)query * a->head_dim;
-        double e;
         score(a, query, query / group, &t);
         weigh(&t);
         add_up(a, query / group, &t, sum);
-        e = error_of(a, out + at, a->out + at, sum);
-        *error = e > *error ? e : *error;
+        note(a, out + at, a->out + at, sum, error);
     }
     return SMG_OK;
 }

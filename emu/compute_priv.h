@@ -77,8 +77,8 @@ static inline uint32_t smg_compute_position(const struct smg_layout *l, uint32_t
 /* Queries of the token at a position, or what InfiniGen's rehearsal takes for them: [q_heads][dim] in the type of the KV, in
  * SMG_BUF_QUERY. */
 void *smg_compute_query(struct smg_compute *c, uint32_t request, uint32_t position, uint32_t layer, int rehearsed);
-/* How far out is from a->out, which is right, over the sizes of what is summed up (compute_error.c); the largest over channels
- * and query heads of the one request. */
-int smg_compute_error(struct smg_compute *c, const struct smg_attention_args *a, const float *out, double *error);
+/* How far out is from a->out, which is right; the largest over channels and query heads of the one request. */
+int smg_compute_error_of(struct smg_compute *c, const struct smg_attention_args *a, const float *out,
+                         struct smg_compute_error *error);
 
 #endif

@@ -1,5 +1,6 @@
 /* What a decode instance checks: every entry that attention reads, attention itself where kernels compute it, and what lies in
  * the pool at the end. */
+#include <math.h>
 #include <string.h>
 
 #include "core/plugin.h"
@@ -42,19 +43,20 @@ static int attend(struct smg_process *p, struct smg_decode_data *d, uint32_t req
     struct smg_compute_rows rows = {smg_process_at(p, d->device), d->row_cap, d->ids, d->row};
     int check = p->world->scenario.emu.verify == SMG_VERIFY_ALL;
     uint64_t digest = 0;
-    double error = 0;
+    struct smg_compute_error error = {0, 0};
     int status = smg_compute_attention(p->compute, &d->layout, request, d->step, d->layer, &rows, check, &digest, &error);
 
     if (status)
         return smg_process_compute(p, request, status);
     p->stats.attention_outputs++;
     p->stats.attention_digest += digest;
-    p->stats.attention_error = error > p->stats.attention_error ? error : p->stats.attention_error;
-    if (error <= SMG_COMPUTE_ROUNDING)
+    p->stats.attention_error = fmax(p->stats.attention_error, error.of_terms);
+    p->stats.attention_relative = fmax(p->stats.attention_relative, error.of_head);
+    if (error.of_terms <= SMG_COMPUTE_ROUNDING)
         return SMG_OK;
     return smg_process_fail(p, SMG_ERR_VERIFY,
                             "request %u, step %u, layer %u: attention is off by %.3g of its terms, %.2g is rounding", request,
-                            d->step, d->layer, error, SMG_COMPUTE_ROUNDING);
+                            d->step, d->layer, error.of_terms, SMG_COMPUTE_ROUNDING);
 }
 
 /* Attention reads the rows as gathered: digest them, and check each entry. */

@@ -213,8 +213,9 @@ static json_t *request_digests(const struct smg_run_stats *s)
 /* What kernels computed: equal digests are equal bits. */
 static json_t *attention(const struct smg_run_stats *s)
 {
-    return json_pack("{s:I, s:o, s:o}", "outputs", (json_int_t)s->attention_outputs, "digest", smg_json_hex(s->attention_digest),
-                     "largest_error", smg_json_real(s->attention_error));
+    return json_pack("{s:I, s:o, s:o, s:o}", "outputs", (json_int_t)s->attention_outputs, "digest", smg_json_hex(s->attention_digest),
+                     "largest_error", smg_json_real(s->attention_error), "largest_relative",
+                     smg_json_real(s->attention_relative));
 }
 
 int smg_write_summary_json(const struct smg_run *run, const struct smg_law *laws, size_t n_laws, const char *path,
