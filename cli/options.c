@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/interrupt.h"
 #include "core/grid.h"
 #include "core/model.h"
 #include "core/plugin.h"
 #include "core/rank.h"
 #include "core/scheme.h"
+#include "traces/importance_profile.h"
 #include "traces/scenario.h"
 #include "traces/scenario_origin.h"
 #include "traces/world.h"
@@ -162,9 +164,9 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
     } else if (!strcmp(o->name, "jobs")) {
         status = number(c, o, value, 1, 1, 1024, &x);
         a->jobs = status ? 1 : (unsigned long)x;
-    } else if (!strcmp(o->name, "requests") || !strcmp(o->name, "steps")) {
+    } else if (!strcmp(o->name, "steps")) {
         status = number(c, o, value, 1, 1, 100000, &x);
-        *(o->name[0] == 'r' ? &a->requests : &a->steps) = status ? 0 : (uint32_t)x;
+        a->steps = status ? 0 : (uint32_t)x;
     } else if (!strcmp(o->name, "entry-bytes") || !strcmp(o->name, "depth") || !strcmp(o->name, "samples")) {
         status = number(c, o, value, 1, 1, o->name[0] == 'd' ? 1024 : 65536, &x);
         *(o->name[0] == 'e' ? &a->entry_bytes : o->name[0] == 'd' ? &a->depth : &a->samples) = status ? 0 : (uint32_t)x;
@@ -195,7 +197,8 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
                      {"progress", NULL, &a->progress}, {"backend", &a->backend, NULL},
                      {"heads", &a->heads, NULL},       {"kv-heads", &a->kv_heads, NULL},
                      {"head-dim", &a->head_dim, NULL}, {"tokens", &a->tokens, NULL},
-                     {"seed", &a->seed, NULL},         {"help", NULL, help}};
+                     {"seed", &a->seed, NULL},         {"help", NULL, help},
+                     {"requests", &a->requests_given, NULL}};
         for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
             if (strcmp(o->name, plain[i].name))
                 continue;
@@ -205,6 +208,19 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
                 *plain[i].flag = 1;
         }
     }
+    return status;
+}
+
+/* How many there may be depends on what they are for, which may be said after them. */
+static int set_requests(const struct smg_command *c, struct smg_args *a)
+{
+    static const struct smg_option o = {.name = "requests"};
+    double x = 0;
+    int status = SMG_OK;
+
+    if (a->requests_given)
+        status = number(c, &o, a->requests_given, 1, 1, a->record ? 100000 : SMG_PROFILE_REQUESTS_MAX, &x);
+    a->requests = status ? 0 : (uint32_t)x;
     return status;
 }
 
@@ -246,6 +262,7 @@ int smg_args_parse(const struct smg_command *c, int argc, char **argv, struct sm
             return bad(c, "value missing after", argv[i - 1]);
         status = set(c, o, o->value && !value ? argv[i] : value, out, help);
     }
+    status = status ? status : set_requests(c, out);
     out->operand = (const char *const *)argv;
     out->n_operands = n;
     return status || *help ? status : check_operands(c, out);
@@ -350,6 +367,8 @@ int smg_cli_scenario(const struct smg_args *a, const char *extra_set, struct smg
     if (extra_set)
         sets[n++] = extra_set;
     status = smg_scenario_load_origins(a->n_operands ? a->operand[0] : NULL, sets, n, s, &origins, &diag);
+    if (smg_interrupted()) /* it may be why */
+        return smg_cli_fail(SMG_ERR_INTERRUPTED, NULL);
     return status ? smg_cli_fail(status, &diag) : 0;
 }
 
@@ -359,6 +378,10 @@ int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w)
     struct smg_diag diag = {""};
     int status = smg_world_load(s, w, &diag);
 
+    if (!status && smg_interrupted())
+        smg_world_free(w);
+    if (smg_interrupted())
+        return smg_cli_fail(SMG_ERR_INTERRUPTED, NULL);
     if (status)
         return smg_cli_fail(status, &diag);
     if (smg_model_note(s->model, &diag))
