@@ -36,6 +36,7 @@ libsmgemu_la_SOURCES = \
 	emu/fault.h \
 	emu/harness.c \
 	emu/harness.h \
+	emu/harness_end.c \
 	emu/harness_hosts.c \
 	emu/harness_priv.h \
 	emu/join.c \
