@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/files.h"
 #include "traces/text.h"
 
 enum { CSV_BYTES_MAX = 1 << 30 };
@@ -106,7 +107,9 @@ int smg_csv_read(const char *path, struct smg_csv *out, struct smg_diag *diag)
 
     memset(out, 0, sizeof *out);
     snprintf(out->path, sizeof out->path, "%s", path);
-    status = smg_file_read(path, CSV_BYTES_MAX, &out->text, &bytes, diag);
+    status = smg_file_regular(path, diag);
+    if (!status)
+        status = smg_file_read(path, CSV_BYTES_MAX, &out->text, &bytes, diag);
     if (!status)
         status = check_text(out->text, bytes, path, diag);
     if (!status)
