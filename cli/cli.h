@@ -26,6 +26,7 @@ struct smg_args {
     const char *record;
     int quick;
     uint32_t requests, steps;                                          /* 0: the command's default */
+    const char *requests_given;                                        /* the text that requests is made of */
     const char *backend, *heads, *kv_heads, *head_dim, *tokens, *seed; /* kernels: as given, NULL: the command's default */
     const char *block, *batch, *queues, *entries; /* lists of emu bench, NULL: its default; and its numbers, 0 likewise */
     const char *memory; /* --memory, NULL: not given */

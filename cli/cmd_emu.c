@@ -245,7 +245,6 @@ static int emulate(const struct smg_args *a, struct smg_world *w, const struct s
     memset(&rec, 0, sizeof rec);
     rec.args = a;
     rec.world = w;
-    smg_interrupt_watch();
     status = smg_run_folder_open(&rec.folder, a->output, &w->scenario, 0, &diag);
     memset(&records, 0, sizeof records);
     memset(&stats, 0, sizeof stats);
@@ -300,7 +299,6 @@ static int be_instance(const struct smg_args *a, struct smg_world *w, const stru
         snprintf(diag.text, sizeof diag.text, "%.400s: no folder for logs can be made there", folder);
         return smg_cli_fail(*status_out = SMG_ERR_IO, &diag);
     }
-    smg_interrupt_watch();
     status = smg_run_folder_open(&rec.folder, folder, &w->scenario, 0, &diag);
     rec.logs = rec.folder.logging = rec.tracing = !status; /* the router takes what it wants */
     config.arg = &rec;
@@ -359,6 +357,17 @@ static void print_many(const char *before, double bytes, const char *after)
             smg_sweeps_dir());
 }
 
+/* A bare word that is no file there: bench or measure, misspelt? */
+static int misspelt(const char *word)
+{
+    static const char *const actions[] = {"bench", "measure", NULL};
+    const char *near = strpbrk(word, "./") || !access(word, F_OK) ? NULL : smg_nearest(word, actions);
+
+    if (near)
+        fprintf(stderr, "smartgen emu: '%s' is neither a scenario file nor an action; did you mean '%s'?\n", word, near);
+    return near != NULL;
+}
+
 int smg_cmd_emu(const struct smg_args *a)
 {
     struct smg_scenario s;
@@ -366,12 +375,15 @@ int smg_cmd_emu(const struct smg_args *a)
     double bytes;
     int code, cluster, status = SMG_OK;
 
+    smg_interrupt_watch();
     if (smg_cli_fabric(a->fabric)) /* before a word about what the run would do */
         return SMG_EXIT_USAGE;
     if (a->n_operands && !strcmp(a->operand[0], "bench"))
         return smg_emu_bench(a);
     if (a->n_operands && !strcmp(a->operand[0], "measure"))
         return smg_emu_measure_files(a);
+    if (a->n_operands && misspelt(a->operand[0]))
+        return SMG_EXIT_USAGE;
     if (a->json || a->block || a->batch || a->queues || a->entries || a->entry_bytes || a->depth || a->places || a->memory ||
         a->samples || a->seconds > 0) {
         fprintf(stderr, "smartgen emu: --json and the options of the bench are for smartgen emu bench and measure\n");

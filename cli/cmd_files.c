@@ -178,6 +178,7 @@ int smg_cmd_figures(const struct smg_args *a)
     struct smg_progress progress;
     int status, reported, is_new = access(job.outdir, F_OK) != 0;
 
+    smg_interrupt_watch();
     if (check_figures(a))
         return SMG_EXIT_USAGE;
     if (smg_cli_engine(engine))
@@ -189,7 +190,6 @@ int smg_cmd_figures(const struct smg_args *a)
         status = smg_folder_lock(job.outdir, &diag);
     if (status)
         return smg_cli_fail(status, &diag);
-    smg_interrupt_watch();
     smg_progress_begin(&progress, a, "figures", "points", 0);
     job.progress = smg_progress_points;
     job.progress_arg = &progress;

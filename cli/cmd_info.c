@@ -1,4 +1,5 @@
 /* smartgen list: what is built in. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -12,10 +13,18 @@
 
 static int list_files(const char *kind)
 {
+    const char *variable = getenv("SMARTGEN_DATA");
     char **names = NULL;
+    int status = smg_names_list(kind, &names);
 
-    if (smg_names_list(kind, &names))
-        return SMG_EXIT_FAILED;
+    if (status == SMG_ERR_NOMEM)
+        return smg_cli_fail(status, NULL);
+    if (status) {
+        fprintf(stderr, "smartgen list: no data files of %s can be read in %s; %s\n", kind, smg_data_dir(),
+                variable && *variable ? "SMARTGEN_DATA names this folder: set it to one of data files, or unset it"
+                                      : "set SMARTGEN_DATA to the folder of data files");
+        return SMG_EXIT_USAGE;
+    }
     for (size_t i = 0; names[i]; i++)
         printf("%s\n", names[i]);
     smg_names_free(names);

@@ -34,6 +34,11 @@ static int load(const char *path, struct profile *p)
     struct smg_diag diag = {""};
     int status = smg_importance_read(path, &p->im, &p->info, &diag);
 
+    if (smg_interrupted()) { /* it may be why */
+        smg_importance_destroy(p->im);
+        p->im = NULL;
+        return smg_cli_fail(SMG_ERR_INTERRUPTED, NULL);
+    }
     return status ? smg_cli_fail(status, &diag) : 0;
 }
 
@@ -82,17 +87,12 @@ static int make(const struct smg_args *a)
 
     if (!a->output)
         return usage("-o FILE is missing: where shall the importance matrix go?");
-    if (a->requests > SMG_PROFILE_REQUESTS_MAX) {
-        fprintf(stderr, "smartgen profile: --requests: expected a whole number in [1, %u], found '%u'\n",
-                SMG_PROFILE_REQUESTS_MAX, a->requests);
-        return SMG_EXIT_USAGE;
-    }
+    smg_interrupt_watch();
     status = smg_output_check(a->output, &smg_output_importance);
     if (!status)
         status = load_world(a, &s, &w);
     if (status)
         return status;
-    smg_interrupt_watch();
     smg_progress_begin(&progress, a, "profile", "requests", 0);
     plan.context = &progress;
     status = smg_profile_make(&w, &plan, &p.im, &p.info, &diag);
@@ -120,13 +120,14 @@ static int record(const struct smg_args *a)
     struct smg_scenario s;
     struct smg_world w;
     uint32_t steps;
-    int status = smg_output_check(a->record, &smg_output_recording);
+    int status;
 
+    smg_interrupt_watch();
+    status = smg_output_check(a->record, &smg_output_recording);
     if (!status)
         status = load_world(a, &s, &w);
     if (status)
         return status;
-    smg_interrupt_watch();
     steps = a->steps ? a->steps : longest_output(&w) > 1 ? longest_output(&w) - 1 : 1;
     status = smg_recording_write(a->record, &w, a->requests ? a->requests : w.n_requests, steps, smg_interrupted, &diag);
     if (!status && !a->quiet)
@@ -154,6 +155,7 @@ static int merge(const struct smg_args *a)
 
     if (a->n_operands != 2 || !a->output)
         return usage("--merge takes two files and -o FILE");
+    smg_interrupt_watch();
     status = smg_output_check(a->output, &smg_output_importance);
     if (!status)
         status = load(a->operand[0], &x);
@@ -350,8 +352,12 @@ static void write_heatmap(const void *what, FILE *f)
 static int heatmap(const struct smg_args *a)
 {
     struct profile p = {0};
-    int code = a->output ? smg_output_check(a->output, &smg_output_heatmap) : SMG_EXIT_OK;
+    int code = SMG_EXIT_OK;
 
+    if (a->output) {
+        smg_interrupt_watch();
+        code = smg_output_check(a->output, &smg_output_heatmap);
+    }
     if (!code)
         code = load(a->operand[0], &p);
     if (code)

@@ -24,9 +24,7 @@ static int simulate(const struct smg_args *a, const struct smg_world *w, const s
     struct smg_run run = {w, NULL, NULL, "sim", engine->name, a->n_operands ? a->operand[0] : NULL, NULL};
     int status, code;
 
-    smg_interrupt_watch();
     status = smg_run_folder_open(&rec, a->output, &w->scenario, 1, &diag);
-
     if (status)
         return smg_outcome_refuse(&rec, status, &diag);
     if (rec.logging || rec.timeline)
@@ -40,7 +38,9 @@ static int simulate(const struct smg_args *a, const struct smg_world *w, const s
     if (!status)
         status = smg_sim_run(sim, &diag);
     smg_progress_end(&progress);
-    if (sim && status != SMG_ERR_INTERRUPTED) {
+    if (status == SMG_ERR_INTERRUPTED)
+        diag.text[0] = '\0'; /* says it all */
+    else if (sim) {
         run.records = smg_sim_records(sim);
         run.stats = smg_sim_stats(sim);
     }
@@ -60,6 +60,7 @@ int smg_cmd_sim(const struct smg_args *a)
     char engine_set[SMG_NAME_MAX + 16], *engine = NULL;
     int code;
 
+    smg_interrupt_watch();
     if (a->engine) {
         if (smg_cli_engine(a->engine))
             return SMG_EXIT_USAGE;

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/emu_measure.h"
+#include "cli/interrupt.h"
 #include "emu/bench.h"
 
 int smg_emu_list(const char *action, const char *option, const char *text, uint32_t low, uint32_t high,
@@ -16,7 +17,7 @@ int smg_emu_list(const char *action, const char *option, const char *text, uint3
     const char *at = text;
 
     out->n = 0;
-    while (*at) {
+    do {
         char *end;
         double x;
         errno = 0;
@@ -26,14 +27,13 @@ int smg_emu_list(const char *action, const char *option, const char *text, uint3
             end++;
         if (end == at || errno || (*end && *end != ',') || (*end && !end[1]) || !(x >= low && x <= high) || x != (uint32_t)x ||
             out->n == SMG_BENCH_LIST) {
-            fprintf(stderr,
-                    "smartgen emu %s: --%s: expected up to %d whole numbers in [%u, %u] separated by commas, found '%s'\n",
+            fprintf(stderr, "smartgen emu %s: --%s: expected 1 to %d whole numbers in [%u, %u] separated by commas, found '%s'\n",
                     action, option, SMG_BENCH_LIST, low, high, text);
             return SMG_EXIT_USAGE;
         }
         out->value[out->n++] = (uint32_t)x;
         at = *end ? end + 1 : end;
-    }
+    } while (*at);
     return 0;
 }
 
@@ -106,7 +106,8 @@ int smg_emu_bench(const struct smg_args *a)
                                  .on_gpu = a->memory && !strcmp(a->memory, "gpu"),
                                  .samples = a->samples ? a->samples : 500,
                                  .seconds = a->seconds > 0 ? a->seconds : 0.5,
-                                 .timeout_s = a->timeout_s};
+                                 .timeout_s = a->timeout_s,
+                                 .stop = smg_interrupted};
     struct smg_bench_results *r;
     struct smg_diag diag = {""};
     int code, status;

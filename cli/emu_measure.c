@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/emu_measure.h"
+#include "cli/interrupt.h"
 #include "emu/measure.h"
 #include "experiments/files.h"
 #include "experiments/run.h"
@@ -22,7 +23,7 @@ struct value {
     struct smg_measured_value measured;
 };
 
-enum { VALUES = 11 };
+enum { VALUES = 11, CHUNK_BYTES = 128 * 1024 };
 
 static size_t list_values(const struct smg_emu_measurement *m, struct value out[VALUES])
 {
@@ -194,8 +195,11 @@ static int read_config(const struct smg_args *a, struct smg_emu_measure_config *
         return SMG_EXIT_USAGE;
     }
     code = smg_emu_list("measure", "block", a->block ? a->block : "8K,128K", 512, 1u << 28, &block);
-    if (!code && block.n > 2) {
-        fprintf(stderr, "smartgen emu measure: --block: expected the bytes of a KV block, and of a chunk, found '%s'\n",
+    if (!code && block.n == 1) /* a chunk holds a block at least */
+        block.value[block.n++] = block.value[0] > CHUNK_BYTES ? block.value[0] : CHUNK_BYTES;
+    if (!code && (block.n > 2 || block.value[1] < block.value[0])) {
+        fprintf(stderr,
+                "smartgen emu measure: --block: expected the bytes of a KV block, and of a chunk of one or more, found '%s'\n",
                 a->block);
         code = SMG_EXIT_USAGE;
     }
@@ -204,12 +208,13 @@ static int read_config(const struct smg_args *a, struct smg_emu_measure_config *
     *c = (struct smg_emu_measure_config){.fabric = a->fabric ? a->fabric : "ofi",
                                          .device = a->device,
                                          .block_bytes = block.value[0],
-                                         .chunk_bytes = block.n > 1 ? block.value[1] : 128 * 1024,
+                                         .chunk_bytes = block.value[1],
                                          .mask_bytes = 8,
                                          .entry_bytes = a->entry_bytes ? (a->entry_bytes + 1) / 2 * 2 : 512,
                                          .samples = a->samples ? a->samples : 20,
                                          .seconds = a->seconds > 0 ? a->seconds : 0.5,
-                                         .timeout_s = a->timeout_s};
+                                         .timeout_s = a->timeout_s,
+                                         .stop = smg_interrupted};
     return SMG_EXIT_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "experiments/run.h"
+#include "traces/scenario.h"
 
 enum role { ROLE_ROUTER, ROLE_PREFILL, ROLE_DECODE, ROLE_AUTO };
 static const char *const names[] = {"router", "prefill", "decode", "auto"};
@@ -19,7 +20,7 @@ static int refuse(const char *text, const char *what)
 
 int smg_emu_role_given(const struct smg_args *a, int *code)
 {
-    const char *words[SMG_WORDS_MAX];
+    const char *words[SMG_WORDS_MAX], *near;
     size_t n = smg_words("ROLE", words);
 
     *code = 0;
@@ -35,7 +36,9 @@ int smg_emu_role_given(const struct smg_args *a, int *code)
             *code = refuse("--role needs --router HOST:PORT, the address of the run's router; missing for role ", a->role);
         return !*code;
     }
-    fprintf(stderr, "smartgen emu: --role: expected all, router, prefill, decode or auto, found '%s'\n", a->role);
+    near = smg_nearest(a->role, words);
+    fprintf(stderr, "smartgen emu: --role: expected all, router, prefill, decode or auto, found '%s'%s%s%s\n", a->role,
+            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     *code = SMG_EXIT_USAGE;
     return 0;
 }

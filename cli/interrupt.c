@@ -1,11 +1,14 @@
 #include "cli/interrupt.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "core/status.h"
 
-static volatile sig_atomic_t came;
+/* Not sig_atomic_t: other threads ask, too. Lock-free, so a handler may set it. */
+static atomic_int came;
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler sets it");
 
 static void on_signal(int number)
 {

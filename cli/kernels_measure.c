@@ -135,7 +135,7 @@ static int print_json(const struct smg_measurement *m, const struct smg_measure_
 /* Not the input is wrong, the machine is. */
 static int failed(int status, const struct smg_diag *diag)
 {
-    int code = smg_cli_fail(status, diag);
+    int code = smg_cli_fail(status, status == SMG_ERR_INTERRUPTED ? NULL : diag);
 
     return status == SMG_ERR_RANGE || status == SMG_ERR_IO ? SMG_EXIT_FAILED : code;
 }
@@ -175,7 +175,6 @@ static int measure(const struct smg_args *a, const struct smg_world *w, struct s
     struct smg_diag diag = {""};
     int status;
 
-    smg_interrupt_watch();
     smg_progress_begin(&progress, a, "kernels", "measurements", 0);
     status = smg_measure_run(w, &plan, &m, &diag);
     smg_progress_end(&progress);
@@ -198,8 +197,10 @@ int smg_kernels_measure(const struct smg_args *a)
     struct smg_diag diag = {""};
     struct smg_scenario s;
     struct smg_world w;
-    int code = try_backend(a), status;
+    int code, status;
 
+    smg_interrupt_watch();
+    code = try_backend(a);
     if (code)
         return code;
     status = a->output ? smg_measure_claim(a->output, &diag) : SMG_OK;

@@ -23,7 +23,7 @@ static int is_ours(const char *path)
     int yes;
     FILE *f;
 
-    if (smg_path_join(path, CSV, file) || !(f = fopen(file, "r")))
+    if (smg_path_join(path, CSV, file) || smg_file_regular(file, NULL) || !(f = fopen(file, "r")))
         return 0;
     yes = fgets(line, sizeof line, f) && !strcmp(line, CSV_HEADER);
     fclose(f);

@@ -59,7 +59,7 @@ int smg_command_unknown(const char *word)
 
     smg_words("COMMAND", names);
     near = smg_nearest(word, names);
-    fprintf(stderr, "smartgen: unknown command '%s'%s%s%s; `smartgen --help` lists them\n", word, near ? "; did you mean '" : "",
+    fprintf(stderr, "smartgen: unknown command '%s'; %s%s%s\n", word, near ? "did you mean '" : "`smartgen --help` lists them",
             near ? near : "", near ? "'?" : "");
     return SMG_EXIT_USAGE;
 }

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/interrupt.h"
 #include "core/grid.h"
 #include "core/model.h"
 #include "core/plugin.h"
 #include "core/rank.h"
 #include "core/scheme.h"
+#include "traces/importance_profile.h"
 #include "traces/scenario.h"
 #include "traces/scenario_origin.h"
 #include "traces/world.h"
@@ -159,9 +161,8 @@ static int count(const struct smg_option *o, struct smg_args *a, uint32_t **to, 
         const char *name;
         uint32_t *to;
         double high;
-    } counts[] = {{"requests", &a->requests, 100000}, {"steps", &a->steps, 100000}, {"entry-bytes", &a->entry_bytes, 65536},
-                  {"depth", &a->depth, 1024},         {"places", &a->places, 1024}, {"samples", &a->samples, 65536},
-                  {"instance", &a->instance, 65535}};
+    } counts[] = {{"steps", &a->steps, 100000}, {"entry-bytes", &a->entry_bytes, 65536}, {"depth", &a->depth, 1024},
+                  {"places", &a->places, 1024}, {"samples", &a->samples, 65536},         {"instance", &a->instance, 65535}};
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (strcmp(o->name, counts[i].name))
@@ -228,7 +229,8 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
                      {"head-dim", &a->head_dim, NULL},
                      {"tokens", &a->tokens, NULL},
                      {"seed", &a->seed, NULL},
-                     {"help", NULL, help}};
+                     {"help", NULL, help},
+                     {"requests", &a->requests_given, NULL}};
         for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
             if (strcmp(o->name, plain[i].name))
                 continue;
@@ -238,6 +240,19 @@ static int set(const struct smg_command *c, const struct smg_option *o, const ch
                 *plain[i].flag = 1;
         }
     }
+    return status;
+}
+
+/* How many there may be depends on what they are for, which may be said after them. */
+static int set_requests(const struct smg_command *c, struct smg_args *a)
+{
+    static const struct smg_option o = {.name = "requests"};
+    double x = 0;
+    int status = SMG_OK;
+
+    if (a->requests_given)
+        status = number(c, &o, a->requests_given, 1, 1, a->record ? 100000 : SMG_PROFILE_REQUESTS_MAX, &x);
+    a->requests = status ? 0 : (uint32_t)x;
     return status;
 }
 
@@ -279,6 +294,7 @@ int smg_args_parse(const struct smg_command *c, int argc, char **argv, struct sm
             return bad(c, "value missing after", argv[i - 1]);
         status = set(c, o, o->value && !value ? argv[i] : value, out, help);
     }
+    status = status ? status : set_requests(c, out);
     out->operand = (const char *const *)argv;
     out->n_operands = n;
     return status || *help ? status : check_operands(c, out);
@@ -384,6 +400,8 @@ int smg_cli_scenario(const struct smg_args *a, const char *extra_set, struct smg
     if (extra_set)
         sets[n++] = extra_set;
     status = smg_scenario_load_origins(a->n_operands ? a->operand[0] : NULL, sets, n, s, &origins, &diag);
+    if (smg_interrupted()) /* it may be why */
+        return smg_cli_fail(SMG_ERR_INTERRUPTED, NULL);
     return status ? smg_cli_fail(status, &diag) : 0;
 }
 
@@ -393,6 +411,10 @@ int smg_cli_resolve(struct smg_scenario *s, struct smg_world *w)
     struct smg_diag diag = {""};
     int status = smg_world_load(s, w, &diag);
 
+    if (!status && smg_interrupted())
+        smg_world_free(w);
+    if (smg_interrupted())
+        return smg_cli_fail(SMG_ERR_INTERRUPTED, NULL);
     if (status)
         return smg_cli_fail(status, &diag);
     if (smg_model_note(s->model, &diag))

@@ -24,6 +24,17 @@ uint32_t smg_bench_do_slots(const struct smg_bench_config *c, uint32_t block_byt
     return n > 2 * queues ? n : 2 * queues;
 }
 
+static int wants_end(void *arg)
+{
+    const struct bench_side *s = arg;
+    return !s->self && s->config->stop && s->config->stop();
+}
+
+int smg_bench_do_look(struct bench_side *s)
+{
+    return wants_end(s) ? smg_fabric_fail(s->diag, SMG_ERR_INTERRUPTED, "%s", smg_status_string(SMG_ERR_INTERRUPTED)) : SMG_OK;
+}
+
 int smg_bench_do_poll(struct bench_side *s, size_t *n_out)
 {
     struct smg_completion c[16];
@@ -38,7 +49,7 @@ int smg_bench_do_poll(struct bench_side *s, size_t *n_out)
             *(c[i].kind == SMG_DONE_RECV ? &s->received : &s->sent) += 1;
         }
     }
-    return status;
+    return status ? status : smg_bench_do_look(s);
 }
 
 /* Without taking its status away. */
@@ -48,10 +59,14 @@ static int child_ended(pid_t child)
     return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
 }
 
-/* A failure of either side is told on the board; one that crashed cannot. */
+/* A failure of either side is told on the board; one that crashed cannot. So a wish to end comes first: it may be why. */
 static int other_failed(struct bench_side *s)
 {
-    int status = atomic_load(&s->board->status[!s->self]);
+    int status = smg_bench_do_look(s);
+    if (status) {
+        return status;
+    }
+    status = atomic_load(&s->board->status[!s->self]);
     if (status) {
         *s->diag = s->board->diag[!s->self];
     } else if (s->self == 0 && child_ended(s->child)) {
@@ -176,7 +191,9 @@ static int set_up(struct bench_side *s)
     /* A chain of blocks and masks, twice over: one posts while the other is on its way. */
     struct smg_fabric_config fc = {.provider = device,
                                    .self = (uint16_t)s->self,
-                                   .max_outstanding = 4 * (c->depth > largest(&c->batch) ? c->depth : largest(&c->batch))};
+                                   .max_outstanding = 4 * (c->depth > largest(&c->batch) ? c->depth : largest(&c->batch)),
+                                   .stop = wants_end,
+                                   .stop_arg = s};
     int status = smg_fabric_open(smg_fabric_find(c->fabric), &fc, &s->fabric, s->diag);
     if (!status) {
         status = take_memory(s);
@@ -218,7 +235,7 @@ __attribute__((format(printf, 3, 4))) static int broke(struct bench_side *s, int
 {
     struct smg_diag why = *s->diag;
     va_list arguments;
-    if (status == SMG_OK || status == SMG_ERR_UNSUPPORTED || status == SMG_ERR_VERIFY) {
+    if (status == SMG_OK || status == SMG_ERR_UNSUPPORTED || status == SMG_ERR_VERIFY || status == SMG_ERR_INTERRUPTED) {
         return status;
     }
     va_start(arguments, format);
@@ -322,6 +339,7 @@ int smg_bench_do_both(const struct smg_bench_config *config, bench_points_fn eac
     s.child = fork();
     if (s.child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGINT, SIG_IGN); /* the parent decides */
         _exit(other_side(config, board, each, out) ? 1 : 0);
     }
     status = s.child < 0 ? smg_fabric_fail(diag, SMG_ERR_IO, "fork failed") : walk(&s, each, out);

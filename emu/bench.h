@@ -23,12 +23,13 @@ struct smg_bench_config {
     struct smg_bench_list queues;  /* queue pairs, 1 to 3 */
     struct smg_bench_list entries; /* of an on-demand request */
     uint32_t entry_bytes;
-    uint32_t depth;   /* WRITEs in flight on each queue pair */
-    uint32_t places;  /* that blocks are written to in turn; 0: as many as are in flight, within 64 MiB */
-    int on_gpu;       /* blocks lie in memory of GPU 0 on both sides */
-    uint32_t samples; /* of each percentile */
-    double seconds;   /* of each timed stream */
-    double timeout_s; /* nothing completes for so long: the bench fails */
+    uint32_t depth;    /* WRITEs in flight on each queue pair */
+    uint32_t places;   /* that blocks are written to in turn; 0: as many as are in flight, within 64 MiB */
+    int on_gpu;        /* blocks lie in memory of GPU 0 on both sides */
+    uint32_t samples;  /* of each percentile */
+    double seconds;    /* of each timed stream */
+    double timeout_s;  /* nothing completes for so long: the bench fails */
+    int (*stop)(void); /* asked often: non-zero ends the bench with SMG_ERR_INTERRUPTED; may be NULL */
 };
 
 /* Microseconds. */

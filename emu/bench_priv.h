@@ -41,10 +41,12 @@ struct bench_side {
     struct smg_diag *diag;
 };
 
+/* SMG_ERR_INTERRUPTED: somebody wants the bench to end. Only side 0 asks: what ends it ends the other. */
+int smg_bench_do_look(struct bench_side *s);
 /* Both sides meet. polls: data for this side keeps moving meanwhile. */
 int smg_bench_do_meet(struct bench_side *s, int polls);
 /* Takes completions that are there, counts them in received and sent, and returns how many in *n_out; a failed one is an error.
- */
+ * Looks whether the bench shall end. */
 int smg_bench_do_poll(struct bench_side *s, size_t *n_out);
 /* An error when nothing has completed since `since_s` for longer than the time-out, or the other side is gone. */
 int smg_bench_do_patience(struct bench_side *s, double since_s);

@@ -10,15 +10,32 @@
 #include "emu/pipe.h"
 #include "emu/process.h"
 
+static int wants_end(const struct smg_emu_config *config)
+{
+    return config->stop && config->stop();
+}
+
+/* Whatever fails after somebody wanted the end, that is the reason. */
+static int set_up(struct smg_process *p)
+{
+    struct smg_harness_guard guard;
+    int status;
+
+    smg_harness_guard_begin(p->harness, &guard);
+    status = smg_process_set_up(p);
+    smg_harness_guard_end(&guard);
+    return status && wants_end(p->config) ? SMG_ERR_INTERRUPTED : status;
+}
+
 static int run(struct smg_process *p)
 {
     int status = p->config->observe ? p->config->observe(p->config->arg, p->self, &p->observer) : SMG_OK, closed = SMG_OK;
 
     if (!status)
-        status = smg_process_set_up(p);
+        status = set_up(p);
     if (!status)
         status = smg_process_loop(p);
-    if (status && !p->diag.text[0])
+    if (status == SMG_ERR_INTERRUPTED || (status && !p->diag.text[0]))
         smg_process_fail(p, status, "%s", smg_status_string(status));
     if (p->config->observed)
         closed = p->config->observed(p->config->arg, p->self, &p->observer);
@@ -89,7 +106,8 @@ static int check_device(const char *both, struct smg_diag *diag)
                 : second > both && second - both < SMG_DEVICE_BYTES && second[1] && strlen(second + 1) < SMG_DEVICE_BYTES &&
                       !strchr(second + 1, ','))
         return SMG_OK;
-    snprintf(diag->text, sizeof diag->text, "device '%.120s': expected NAME, or NAME,NAME for prefill and decode instances", both);
+    snprintf(diag->text, sizeof diag->text, "device '%.120s': expected NAME, or NAME,NAME for prefill and decode instances",
+             both);
     return SMG_ERR_INVALID;
 }
 
@@ -111,10 +129,17 @@ static int check_world(const struct smg_world *w, int cluster, struct smg_diag *
     return SMG_ERR_UNSUPPORTED;
 }
 
+static void say(int status, struct smg_diag *diag)
+{
+    snprintf(diag->text, sizeof diag->text, "%s", smg_status_string(status));
+}
+
 /* What a child failed of explains why the router lost it, and one that gives no report why nothing went on. */
 static int explain(const struct smg_process *p, int status, int children, const struct smg_diag *theirs, struct smg_diag *diag)
 {
     *diag = p->diag;
+    if (status == SMG_ERR_INTERRUPTED)
+        say(status, diag); /* here: no instance is to be named */
     if (children && (!status || status == SMG_ERR_LOST)) {
         *diag = *theirs;
         return children;
@@ -152,7 +177,8 @@ static int check_count(const struct smg_world *w, const struct smg_emu_config *c
     if (config->cluster || cores < 1 || instances <= PROCESSES_PER_CORE * cores)
         return SMG_OK;
     snprintf(diag->text, sizeof diag->text,
-             "%ld instances would be as many processes on this host: expected at most %d for each of its %ld cores; simulate them, or spread "
+             "%ld instances would be as many processes on this host: expected at most %d for each of its %ld cores; simulate "
+             "them, or spread "
              "them over hosts (--role)",
              instances, PROCESSES_PER_CORE, cores);
     return SMG_ERR_INVALID;
@@ -227,6 +253,33 @@ static void take_files(const struct smg_emu_config *config, struct smg_harness *
             }
 }
 
+/* For what the router may still have to say, s. */
+static const double last_word_s = 1;
+
+/* Why the run is over, where the instance did not find that out by itself. */
+static int over(const struct smg_harness *h, int status, struct smg_diag *diag)
+{
+    struct smg_harness_ending ending;
+
+    if (status == SMG_ERR_INTERRUPTED)
+        say(status, diag); /* here: no instance is to be named */
+    if (status && status != SMG_ERR_LOST)
+        return status;
+    switch (smg_harness_told(h, last_word_s, &ending)) {
+    case SMG_HARNESS_TOLD:
+        if (!ending.status)
+            return status;
+        snprintf(diag->text, sizeof diag->text, "instance %u: %s", h->self, ending.why);
+        break;
+    case SMG_HARNESS_GONE:
+        snprintf(diag->text, sizeof diag->text, "instance %u: the router is gone before the run was over", h->self);
+        break;
+    case SMG_HARNESS_SILENT:
+        break;
+    }
+    return SMG_ERR_LOST;
+}
+
 int smg_emu_join(const struct smg_world *w, const struct smg_emu_config *config, struct smg_diag *diag)
 {
     const struct smg_emu_cluster *c = config->cluster;
@@ -246,11 +299,8 @@ int smg_emu_join(const struct smg_world *w, const struct smg_emu_config *config,
         drop(&arg);
         return status;
     }
-    status = child(&arg, &h);
-    if (!status && !smg_harness_told(&h)) {
-        snprintf(diag->text, sizeof diag->text, "instance %u: the router is gone", c->self);
-        status = SMG_ERR_LOST;
-    }
+    h.stop = config->stop;
+    status = over(&h, child(&arg, &h), diag);
     for (unsigned k = 0; !sent && config->file && config->file(config->arg, c->self, k, path, sizeof path); k++)
         sent = smg_harness_put_file(&h, path);
     smg_harness_close(&h);
@@ -258,9 +308,21 @@ int smg_emu_join(const struct smg_world *w, const struct smg_emu_config *config,
     return status;
 }
 
-static void say(int status, struct smg_diag *diag)
+/* How the run ended, for the instances of other processes: well, or why not. */
+static void tell(struct smg_harness *h, const struct smg_process *p, int status, const struct smg_emu_losses *losses)
 {
-    snprintf(diag->text, sizeof diag->text, "%s", smg_status_string(status));
+    const struct smg_records *r = p->agent ? smg_agent_records(p->agent) : NULL;
+    struct smg_harness_ending e = {.status = status};
+
+    if (status) {
+        snprintf(e.why, sizeof e.why, "the router ended the run: %.200s",
+                 status == SMG_ERR_INTERRUPTED || !p->diag.text[0] ? smg_status_string(status) : p->diag.text);
+    } else if (r && r->failed) {
+        e.status = SMG_ERR_LOST;
+        snprintf(e.why, sizeof e.why, "%u of %u requests failed%s%.180s", r->failed, r->n_requests, losses->text[0] ? ": " : "",
+                 losses->text);
+    }
+    smg_harness_stop(h, &e);
 }
 
 int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, struct smg_records *records,
@@ -282,20 +344,22 @@ int smg_emu_run(const struct smg_world *w, const struct smg_emu_config *config, 
         status = smg_run_stats_init(stats, w->n_requests);
     if (status == SMG_ERR_NOMEM)
         say(status, diag);
+    if (!status && wants_end(config))
+        say(status = SMG_ERR_INTERRUPTED, diag);
     if (!status && config->cluster)
         status = gather(config, smg_world_instances(w), &h, diag);
     else if (!status)
-        status = smg_harness_fork(smg_world_instances(w), child, &arg, &h, diag);
+        status = smg_harness_fork(smg_world_instances(w), child, &arg, config->stop, &h, diag);
     if (status) {
         drop(&arg);
         return status;
     }
-    h.stop = config->stop;
+    h.stop = config->stop; /* of a router whose instances have joined, too */
     process_init(&p, &arg, &h);
     status = run(&p);
     if (p.agent && !status)
         smg_process_losses(&p, losses.text, sizeof losses.text);
-    smg_harness_stop(&h);
+    tell(&h, &p, status, &losses);
     children = smg_harness_collect(&h, grace_s(status), stats, &theirs);
     if (!status && children == SMG_ERR_LOST)
         children = lost_at_the_end(&losses, &theirs);

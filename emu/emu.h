@@ -44,7 +44,7 @@ struct smg_emu_config {
     double stall_timeout_s;                /* no event for so long: deadlock; no sign of life: lost */
     struct smg_emu_losses *losses;         /* filled in, NULL: not wanted */
     const struct smg_emu_cluster *cluster; /* NULL: every instance is forked here */
-    int (*stop)(void);                     /* non-zero: the run shall end; looked at while it comes up. NULL: no */
+    int (*stop)(void);                     /* asked all the time; non-zero: ends with SMG_ERR_INTERRUPTED. NULL: no */
     smg_emu_file_fn file;                  /* with a cluster: same number of files in all processes; NULL: none */
 };
 

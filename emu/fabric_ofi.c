@@ -60,23 +60,46 @@ static int fail(struct smg_diag *diag, int status, const char *what, long ret)
 
 /* ---- Open ---- */
 
+/* provider NULL: any. */
 static struct fi_info *hints_create(const char *provider)
 {
     struct fi_info *h = lib->dupinfo(NULL);
     if (!h) {
         return NULL;
     }
-    h->fabric_attr->prov_name = strdup(provider);
+    h->fabric_attr->prov_name = provider ? strdup(provider) : NULL;
     h->ep_attr->type = FI_EP_MSG;
     h->caps = FI_MSG | FI_RMA;
     h->tx_attr->msg_order = FI_ORDER_WAW;
     h->domain_attr->mr_mode = KNOWN_MR_MODE; /* what we can serve, not what we want */
     h->domain_attr->threading = FI_THREAD_DOMAIN;
-    if (!h->fabric_attr->prov_name) {
+    if (provider && !h->fabric_attr->prov_name) {
         lib->freeinfo(h);
         return NULL;
     }
     return h;
+}
+
+/* "; there are tcp, verbs": those that would do at node. */
+static void name_providers(const char *node, char *text, size_t bytes)
+{
+    struct fi_info *hints = hints_create(NULL), *list = NULL;
+    size_t used = 0;
+    text[0] = '\0';
+    if (hints && lib->getinfo(API_VERSION, node, "0", FI_SOURCE, hints, &list)) {
+        list = NULL;
+    }
+    for (const struct fi_info *i = list, *last = NULL; i && used < bytes; last = i, i = i->next) {
+        if (!last || strcmp(last->fabric_attr->prov_name, i->fabric_attr->prov_name) != 0) { /* each has its entries together */
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "; there are ", i->fabric_attr->prov_name);
+        }
+    }
+    if (list) {
+        lib->freeinfo(list);
+    }
+    if (hints) {
+        lib->freeinfo(hints);
+    }
 }
 
 /* "PROVIDER[@ADDRESS]": the address is in front of the one of the configuration, and of 127.0.0.1. */
@@ -98,9 +121,11 @@ static int find_provider(struct ofi_fabric *o, const struct smg_fabric_config *c
     int ret = lib->getinfo(API_VERSION, node, "0", FI_SOURCE, hints, &o->info);
     lib->freeinfo(hints);
     if (ret) {
+        char others[256];
+        name_providers(node, others, sizeof(others));
         return smg_fabric_fail(diag, SMG_ERR_UNSUPPORTED,
-                               "libfabric: fi_getinfo: no provider '%s' with message endpoints on %s: %s", provider, node,
-                               lib->strerror(-ret));
+                               "libfabric: fi_getinfo: no provider '%s' with message endpoints on %s: %s%s", provider, node,
+                               lib->strerror(-ret), others);
     }
     return SMG_OK;
 }

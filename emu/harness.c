@@ -17,8 +17,17 @@
 #include "emu/harness_priv.h"
 #include "emu/pipe.h"
 
-/* Each message begins with its kind, so that the report of a child that failed early is not taken for what was expected. */
-enum kind { KIND_PUBLICATION = 0x50554221, KIND_READY, KIND_REPORT, KIND_BEAT = SMG_HARNESS_BEAT };
+/* Each message begins with its kind, so that the report of a child that failed early, or the word that the run is over, is not
+ * taken for what was expected. */
+enum kind {
+    KIND_PUBLICATION = 0x50554221,
+    KIND_READY,
+    KIND_REPORT,
+    KIND_ALL,
+    KIND_START,
+    KIND_STOP = SMG_HARNESS_STOP,
+    KIND_BEAT = SMG_HARNESS_BEAT
+};
 
 /* Between two looks at whether the run shall end, s. */
 static const double look_s = 0.1;
@@ -94,8 +103,8 @@ static int fork_one(struct smg_harness *h, uint16_t i, int (*child)(void *, stru
     return SMG_OK;
 }
 
-int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness *), void *arg, struct smg_harness *out,
-                     struct smg_diag *diag)
+int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness *), void *arg, int (*stop)(void),
+                     struct smg_harness *out, struct smg_diag *diag)
 {
     struct smg_harness h;
     size_t bytes = sizeof(struct smg_pulse) + instances * sizeof(_Atomic uint32_t);
@@ -111,12 +120,18 @@ int smg_harness_fork(uint32_t instances, int (*child)(void *, struct smg_harness
     h.pulse = pulse;
     h.pulse->bytes = bytes;
     for (uint32_t i = 1; i < instances && !status; i++)
-        status = fork_one(&h, (uint16_t)i, child, arg);
+        status = stop && stop() ? SMG_ERR_INTERRUPTED : fork_one(&h, (uint16_t)i, child, arg);
     if (status) {
-        snprintf(diag->text, sizeof diag->text, "cannot start the instances: %s", strerror(errno));
+        if (status == SMG_ERR_INTERRUPTED)
+            snprintf(diag->text, sizeof diag->text, "%s", smg_status_string(status));
+        else
+            snprintf(diag->text, sizeof diag->text, "cannot start the instances: %s", strerror(errno));
+        for (uint32_t i = 1; i < instances; i++)
+            smg_harness_end(&h, (uint16_t)i);
         smg_harness_close(&h);
         return status;
     }
+    h.stop = stop;
     *out = h;
     return SMG_OK;
 }
@@ -139,7 +154,7 @@ static int not_up(int status, uint32_t instance, double seconds, const char *bef
 }
 
 /* Looks at stop() now and then. */
-static int parent_get_kind(struct smg_harness *h, uint32_t i, uint32_t kind, double end_s)
+static int get_kind(struct smg_harness *h, uint32_t i, uint32_t kind, double end_s)
 {
     for (;;) {
         double now_s = smg_pipe_now_s(), until_s = now_s + look_s < end_s ? now_s + look_s : end_s;
@@ -151,6 +166,13 @@ static int parent_get_kind(struct smg_harness *h, uint32_t i, uint32_t kind, dou
     }
 }
 
+static int put_kind(struct smg_harness *h, uint32_t i, uint32_t kind, const void *data, size_t bytes, double end_s)
+{
+    int status = smg_pipe_put_kind(h->fd[i], kind, end_s);
+
+    return status ? status : smg_pipe_put(h->fd[i], data, bytes, end_s);
+}
+
 static int parent_swap(struct smg_harness *h, double seconds, struct smg_publication *all, uint32_t *instance)
 {
     double end_s = smg_pipe_now_s() + seconds;
@@ -158,13 +180,13 @@ static int parent_swap(struct smg_harness *h, double seconds, struct smg_publica
 
     for (uint32_t i = 1; i < h->instances && !status; i++) {
         *instance = i;
-        status = parent_get_kind(h, i, KIND_PUBLICATION, end_s);
+        status = get_kind(h, i, KIND_PUBLICATION, end_s);
         if (!status)
             status = smg_pipe_get(h->fd[i], &all[i], sizeof all[i], end_s);
     }
     for (uint32_t i = 1; i < h->instances && !status; i++) {
         *instance = i;
-        status = smg_pipe_put(h->fd[i], all, h->instances * sizeof *all, smg_pipe_now_s() + seconds);
+        status = put_kind(h, i, KIND_ALL, all, h->instances * sizeof *all, smg_pipe_now_s() + seconds);
     }
     return status;
 }
@@ -179,9 +201,9 @@ int smg_harness_swap(struct smg_harness *h, double seconds, const struct smg_pub
     if (!h->self) {
         status = parent_swap(h, seconds, all, &instance);
     } else {
-        status = smg_pipe_put_kind(h->fd[0], KIND_PUBLICATION, INFINITY);
+        status = put_kind(h, 0, KIND_PUBLICATION, own, sizeof *own, INFINITY);
         if (!status)
-            status = smg_pipe_put(h->fd[0], own, sizeof *own, INFINITY);
+            status = get_kind(h, 0, KIND_ALL, INFINITY);
         if (!status)
             status = smg_pipe_get(h->fd[0], all, h->instances * sizeof *all, INFINITY);
     }
@@ -195,12 +217,12 @@ static int parent_start(struct smg_harness *h, double seconds, uint32_t *instanc
 
     for (uint32_t i = 1; i < h->instances && !status; i++) {
         *instance = i;
-        status = parent_get_kind(h, i, KIND_READY, end_s);
+        status = get_kind(h, i, KIND_READY, end_s);
     }
     h->start_s = smg_pipe_now_s();
     for (uint32_t i = 1; i < h->instances && !status; i++) {
         *instance = i;
-        status = smg_pipe_put(h->fd[i], &h->start_s, sizeof h->start_s, smg_pipe_now_s() + seconds);
+        status = put_kind(h, i, KIND_START, &h->start_s, sizeof h->start_s, smg_pipe_now_s() + seconds);
     }
     return status;
 }
@@ -215,6 +237,8 @@ int smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *di
     } else {
         status = smg_pipe_put_kind(h->fd[0], KIND_READY, INFINITY);
         if (!status)
+            status = get_kind(h, 0, KIND_START, INFINITY);
+        if (!status)
             status = smg_pipe_get(h->fd[0], &h->start_s, sizeof h->start_s, INFINITY);
         if (!h->pulse)
             h->start_s = smg_pipe_now_s(); /* another host, another clock */
@@ -222,37 +246,12 @@ int smg_harness_start(struct smg_harness *h, double seconds, struct smg_diag *di
     return not_up(status, instance, seconds, "the run started", diag);
 }
 
-/* Nothing is said after that: a child that still waits for the cluster to come up gets an end of file. A child that is gone is
- * found by collect. */
-void smg_harness_stop(struct smg_harness *h)
-{
-    for (uint32_t i = 1; i < h->instances; i++) {
-        (void)smg_pipe_put(h->fd[i], "s", 1, 0);
-        (void)shutdown(h->fd[i], SHUT_WR);
-    }
-}
-
-int smg_harness_stopped(struct smg_harness *h, double seconds)
-{
-    struct pollfd p = {h->fd[0], POLLIN, 0};
-    int ready = poll(&p, 1, (int)(seconds * 1e3));
-
-    return ready > 0; /* a byte says stop, an end of file that the parent is gone; neither is ever taken away */
-}
-
-int smg_harness_told(const struct smg_harness *h)
-{
-    char said;
-
-    return recv(h->fd[0], &said, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
-}
-
 /* ---- Reports ---- */
 
 struct report {
     int32_t status;
     uint32_t n_requests;
-    struct smg_run_stats stats;  /* pointers are meaningless here */
+    struct smg_run_stats stats; /* pointers are meaningless here */
     struct smg_diag diag;
 };
 
@@ -317,10 +316,10 @@ static int collect_one(struct smg_harness *h, uint32_t i, double end_s, struct s
     return status;
 }
 
-/* Waits for the children; those that have not ended after 5 s are killed. */
+/* Waits for the children; those that have not ended after 5 s are killed, of a run that somebody wants to end sooner. */
 static void reap(struct smg_harness *h)
 {
-    double end_s = smg_pipe_now_s() + 5;
+    double end_s = smg_pipe_now_s() + (h->stop && h->stop() ? 0.5 : 5);
 
     for (uint32_t i = 1; i < h->instances; i++) {
         pid_t ended = h->pid[i] > 0 ? 0 : -1;

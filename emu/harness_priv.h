@@ -4,8 +4,8 @@
 
 #include "emu/harness.h"
 
-/* Kind of the message that is a sign of life, in the numbering of harness.c. */
-enum { SMG_HARNESS_BEAT = 0x42454154 };
+/* Kinds of the messages that are a sign of life, and the word of the end, in the numbering of harness.c. */
+enum { SMG_HARNESS_BEAT = 0x42454154, SMG_HARNESS_STOP = 0x53544f50 };
 
 /* An empty harness: no pids, no sockets. smg_harness_close gives it back. SMG_ERR_NOMEM. */
 int smg_harness_make(uint32_t instances, uint16_t self, struct smg_harness *out);

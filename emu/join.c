@@ -78,6 +78,10 @@ static int look_up(const char *address, int passive, struct addrinfo **out, stru
                  passive ? "[HOST]:PORT or " : "");
         return SMG_ERR_INVALID;
     }
+    if (!passive && !atol(port)) { /* only who listens may leave the choice to the system */
+        snprintf(diag->text, sizeof diag->text, "address '%.120s': expected a port from 1 to 65535", address);
+        return SMG_ERR_INVALID;
+    }
     error = getaddrinfo(host[0] ? host : NULL, port, &hints, out);
     if (!error)
         return SMG_OK;

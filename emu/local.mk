@@ -39,6 +39,7 @@ libsmgemu_la_SOURCES = \
 	emu/gpu_memory.h \
 	emu/harness.c \
 	emu/harness.h \
+	emu/harness_end.c \
 	emu/harness_hosts.c \
 	emu/harness_priv.h \
 	emu/join.c \

@@ -220,7 +220,8 @@ int smg_emu_measure(const struct smg_emu_measure_config *config, struct smg_emu_
                                      .depth = SMALL_CHAIN,
                                      .samples = config->samples,
                                      .seconds = config->seconds,
-                                     .timeout_s = config->timeout_s};
+                                     .timeout_s = config->timeout_s,
+                                     .stop = config->stop};
     struct measure m = {.config = config, .out = out};
     int status;
     memset(out, 0, sizeof(*out));

@@ -19,6 +19,7 @@ struct smg_emu_measure_config {
     uint32_t samples;     /* small messages of a round */
     double seconds;       /* of each stream */
     double timeout_s;
+    int (*stop)(void); /* as of struct smg_bench_config */
 };
 
 /* Median of the rounds, and how far apart they were: (largest - smallest) / median, 0 where the median is 0. */

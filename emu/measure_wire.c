@@ -34,8 +34,8 @@ static int await(struct bench_side *s, uint64_t received, uint64_t sent, uint32_
                 *(c[i].kind == SMG_DONE_RECV ? &s->received : &s->sent) += 1;
             }
         }
-        if (!status && !n) {
-            status = smg_bench_do_patience(s, since_s);
+        if (!status) {
+            status = n ? smg_bench_do_look(s) : smg_bench_do_patience(s, since_s);
         }
     }
     return status;

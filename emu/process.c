@@ -254,6 +254,8 @@ int smg_process_loop(struct smg_process *p)
             break;
         if (!p->self && !status)
             status = smg_process_watch(p);
+        if (!status && p->config->stop && p->config->stop())
+            status = SMG_ERR_INTERRUPTED;
         if (!idle || status || p->n_events)
             continue;
         if (p->self && smg_harness_stopped(p->harness, 0))

@@ -95,7 +95,7 @@ static int in_vain(void *arg)
     int unused, ended = 0;
 
     if (p->self)
-        return smg_harness_stopped(p->harness, 0);
+        return smg_harness_stopped(p->harness, 0) || wants_end(p);
     if (now_s - p->watched_s < look_s)
         return wants_end(p);
     p->watched_s = now_s;
@@ -126,7 +126,7 @@ static int join_peers(struct smg_process *p)
     status = smg_fabric_connect(p->fabric, peers, n, p->config->stall_timeout_s, &p->diag);
     free(peers);
     p->watched_s = 0; /* the clock of the run is another */
-    if (status == SMG_ERR_INTERRUPTED && (p->self || !wants_end(p)))
+    if (status == SMG_ERR_INTERRUPTED && !wants_end(p))
         return smg_process_fail(p, SMG_ERR_LOST, "another instance ended before the cluster was up");
     return status;
 }

@@ -33,8 +33,10 @@ static int look_at(struct smg_process *p, uint16_t i)
     case SMG_CHILD_RUNS:
         return SMG_OK;
     case SMG_CHILD_REPORTED:
-        if (reported && reported != SMG_ERR_LOST && reported != SMG_ERR_NOMEM)
-            return smg_process_fail(p, SMG_ERR_LOST, "another instance failed");
+        if (reported && reported != SMG_ERR_LOST && reported != SMG_ERR_NOMEM) {
+            snprintf(p->diag.text, sizeof p->diag.text, "instance %u failed: %s", i, smg_status_string(reported));
+            return SMG_ERR_LOST;
+        }
         break;
     case SMG_CHILD_GONE:
         break;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/files.h"
 #include "traces/importance_bytes.h"
 #include "traces/text.h"
 
@@ -116,7 +117,9 @@ int smg_csv_read(const char *path, struct smg_csv *out, struct smg_diag *diag)
 
     memset(out, 0, sizeof *out);
     snprintf(out->path, sizeof out->path, "%s", path);
-    status = smg_file_read(path, CSV_BYTES_MAX, &out->text, &bytes, diag);
+    status = smg_file_regular(path, diag);
+    if (!status)
+        status = smg_file_read(path, CSV_BYTES_MAX, &out->text, &bytes, diag);
     if (!status)
         bytes = drop_mark(out->text, bytes);
     if (!status)

@@ -12,6 +12,18 @@
 
 #include "traces/text.h"
 
+int smg_file_regular(const char *path, struct smg_diag *diag)
+{
+    struct stat st;
+
+    if (stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+        return SMG_OK;
+    return smg_diag_set(diag, SMG_ERR_IO, "%s: expected a file, found a %s", path,
+                        S_ISFIFO(st.st_mode)   ? "pipe"
+                        : S_ISSOCK(st.st_mode) ? "socket"
+                                               : "device");
+}
+
 int smg_output_open(const char *path, FILE **out, struct smg_diag *diag)
 {
     FILE *f = fopen(path, "w");

@@ -17,6 +17,9 @@ int smg_output_close(FILE *f, const char *path, int status, struct smg_diag *dia
 
 /* Joins folder and name into path; SMG_ERR_RANGE when it does not fit. */
 int smg_path_join(const char *folder, const char *name, char path[SMG_PATH_MAX]);
+/* Whether path may be read as a file of a record folder. SMG_ERR_IO: what lies there is a pipe, a socket or a device, and may
+ * never end. Of a folder, or where nothing lies, the reader says so. */
+int smg_file_regular(const char *path, struct smg_diag *diag);
 /* Makes a folder and its parents; one that exists is fine. */
 int smg_folder_make(const char *path, struct smg_diag *diag);
 

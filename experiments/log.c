@@ -125,8 +125,11 @@ static FILE *open_checked(const char *path, const char magic[8], uint32_t size, 
 {
     char found[8];
     uint32_t found_size;
-    FILE *f = fopen(path, "rb");
+    FILE *f;
 
+    if (smg_file_regular(path, diag))
+        return NULL;
+    f = fopen(path, "rb");
     if (!f) {
         say(diag, path, strerror(errno));
         return NULL;

@@ -79,7 +79,9 @@ static int load_world(const char *dir, struct smg_world *out, struct smg_diag *d
 
     if (status)
         return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
-    status = smg_file_json(path, &root, &found);
+    status = smg_file_regular(path, &found);
+    if (!status)
+        status = smg_file_json(path, &root, &found);
     if (!status)
         status = smg_scenario_from_json(json_object_get(root, "scenario"), &scenario, &found);
     if (!status)

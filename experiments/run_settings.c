@@ -75,7 +75,9 @@ int smg_run_settings(const char *dir, json_t **settings_out, uint32_t *requests_
 
     if (status)
         return smg_diag_set(diag, status, "%.100s...: name is too long", dir);
-    status = smg_file_json(path, &root, diag);
+    status = smg_file_regular(path, diag);
+    if (!status)
+        status = smg_file_json(path, &root, diag);
     if (status)
         return status;
     settings = json_object();

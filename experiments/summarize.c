@@ -275,7 +275,7 @@ static int breaks_a_law(const char *dir)
     int broken = 0;
 
     /* The summary is not needed: that it is missing or unreadable is nothing to say here. */
-    if (smg_path_join(dir, "summary.json", path) || smg_file_json(path, &root, NULL))
+    if (smg_path_join(dir, "summary.json", path) || smg_file_regular(path, NULL) || smg_file_json(path, &root, NULL))
         return 0;
     json_array_foreach(json_object_get(root, "conservation"), i, law) broken |= json_is_false(json_object_get(law, "holds"));
     json_decref(root);

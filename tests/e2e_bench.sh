@@ -1,10 +1,17 @@
 #!/bin/bash
-# smartgen emu bench: every point of the lists is measured, as a table and as JSON; wrong lists and options that do not apply are refused.
+# smartgen emu bench and measure: every point of the lists is measured, as a table and as JSON; wrong lists and options that do not apply are
+# refused; Ctrl-C ends them.
 . "$top_srcdir/tests/e2e/lib.sh"
 
 refused "a list with a gap" "--block: expected" emu bench --block 4K,,8K
 refused "a size of nothing" "--block: expected" emu bench --block 4
+refused "no size at all" "--block: expected 1 to 16 whole numbers in [8, 1073741824] separated by commas, found ''" emu bench --block ""
 refused "a list of words" "--batch: expected" emu bench --batch many
+refused "a chunk smaller than its block" "expected the bytes of a KV block, and of a chunk of one or more, found '128K,4K'" \
+    emu measure --block 128K,4K
+refused "three sizes of two" "expected the bytes of a KV block, and of a chunk" emu measure --block 4K,8K,16K
+refused "another action" "did you mean 'bench'?" emu bnch
+refused "another action, of measuring" "did you mean 'measure'?" emu mesure -o "$work/wire"
 refused "a fourth queue pair" "--queues: expected" emu bench --queues 4
 refused "no place" "--places: expected" emu bench --places 0
 refused "memory of another kind" "--memory: expected host or gpu, found 'gpus'" emu bench --memory gpus
@@ -25,6 +32,11 @@ if ! has_emu; then
 fi
 
 refused "three devices" "expected NAME, or NAME,NAME" emu bench --device a,b,c
+for action in "bench" "measure -o $work/wire"; do
+    refused "a provider, misspelt: emu $action" "no provider 'tpc' with message endpoints on 127.0.0.1: No data available; there are " \
+        emu $action --device tpc
+    grep -qE "; there are (.*, )?tcp(,|\$)" "$work/stderr" || fail "a provider, misspelt: emu $action: tcp is not named" "$work/stderr"
+done
 short="--block 4K,100000 --batch 1,4 --queues 1,3 --entries 1,50 --samples 20 --seconds 0.02"
 [ -e /dev/nvidia0 ] || refused "memory of a GPU that is not here" "GPU memory: " emu bench --memory gpu
 must "a table" 0 emu bench $short
@@ -42,4 +54,34 @@ for field in bytes_per_s:8 post:8 wire:8 completion:8 masked_s:2 reply_bytes:2 p
 done
 ! grep -qE '"(bytes_per_s|messages_per_s|masked_s|alone_s)": (-|0(\.0*)?,?$)' "$work/stdout" || fail "JSON: a rate that is none" "$work/stdout"
 ok "JSON with the same points"
+
+must "a block larger than a chunk" 0 emu measure --block 200K --seconds 0.02 --samples 2 -q
+
+# interrupted SECONDS ARGUMENT...: after that time, in the midst of minutes; nothing may be left in $work/here.
+mkdir "$work/here"
+interrupted() {
+    local after=$1 i
+    shift
+    "$SMARTGEN" "$@" --seconds 100 >"$work/stdout" 2>"$work/stderr" &
+    pid=$!
+    sleep "$after"
+    kill -TERM "$pid" || fail "$* ended before it was interrupted" "$work/stderr"
+    for i in $(seq 100); do
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    ! kill -9 "$pid" 2>/dev/null || fail "interrupted $*: it goes on" "$work/stderr"
+    rc=0
+    wait "$pid" || rc=$?
+    [ "$rc" -eq 1 ] && [ "$(cat "$work/stderr")" = "smartgen: interrupted" ] || fail "interrupted $*: exit $rc" "$work/stderr"
+    [ ! -s "$work/stdout" ] || fail "interrupted $*: prints" "$work/stdout"
+    leaves "interrupted $*" "$work/here"
+    ok "interrupted after $after s: $(echo "$*" | sed "s|$work/||g"): exit 1, nothing is left"
+}
+for after in 0.5 1.5; do
+    interrupted $after emu bench --block 4K
+    interrupted $after emu bench --block 4K --batch 8 --queues 3 --json
+    interrupted $after emu measure -o "$work/here/wire"
+done
+nothing_runs "after the signals"
 finish

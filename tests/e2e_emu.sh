@@ -147,4 +147,21 @@ for signal in $signals; do
     rm -rf "$work"/ended*
     ok "SIG${signal%:*} ends a run with its processes"
 done
+
+# Far more processes than processors come up for many seconds; a signal does not wait for them.
+for after in 0.5 1.5; do
+    "$SMARTGEN" emu "$small" --set prefill.nodes=59 --set workload.output_tokens=2000 -o "$work/many" >"$work/stdout" 2>"$work/stderr" &
+    pid=$!
+    sleep $after
+    kill -TERM "$pid" || fail "61 processes ended by themselves" "$work/stderr"
+    since=$(date +%s%N)
+    rc=0
+    wait "$pid" || rc=$?
+    took=$((($(date +%s%N) - since) / 1000000))
+    [ "$rc" -eq 1 ] && [ "$(cat "$work/stderr")" = "smartgen: interrupted" ] || fail "SIGTERM to 61 processes: exit $rc" "$work/stderr"
+    [ "$took" -lt 5000 ] || fail "SIGTERM to 61 processes: they end after $took ms"
+    nothing_runs "after SIGTERM to 61 processes"
+    [ -z "$(ls -d "$work"/many* 2>/dev/null)" ] || fail "SIGTERM to 61 processes: a folder is left"
+    ok "SIGTERM ends 61 processes that come up: after $took ms"
+done
 finish

@@ -5,6 +5,7 @@
 small=$top_srcdir/tests/e2e/small.yaml
 place=$work/place
 mkdir "$place"
+data=${SMARTGEN_DATA:-$top_srcdir/traces/data}
 
 # refused NAME TEXT... -- ARGUMENT...: OUT among the arguments stands for -o FOLDER.
 refused() {
@@ -209,6 +210,7 @@ refused "two scenarios" -- sim "$small" "$small" OUT
 refused "no operand" -- replay
 refused "letters swapped" "did you mean 'sim'?" -- smi
 refused "letters swapped, help" "did you mean 'sim'?" -- help smi
+refused "an unknown command, help" "smartgen: unknown command 'bogs'; \`smartgen --help\` lists them" -- help bogs
 refused "letters swapped in a value" "did you mean 'csv'?" -- sim --set workload.format=cvs OUT
 refused "a short option, misspelt" "did you mean '--set'?" -- sim --sett seed=3 OUT
 refused "a misspelt option with its value" "did you mean '--set'?" -- sim --sett=seed=3 OUT
@@ -217,6 +219,10 @@ refused "a ranking that is near none" "expected one of profile, sequential, rand
 refused "a shell without completion" "unknown shell 'fish'; there is a script for bash and one for zsh" -- completion fish
 refused "unknown kind" "did you mean 'models'?" -- list model
 refused "unknown kind, nothing near" "list --help" -- list xyzzy
+export SMARTGEN_DATA=$place
+refused "a data folder without data" "no data files of models can be read in $place; SMARTGEN_DATA names this folder" -- list models
+refused "a data folder without data sets" "no data files of workloads can be read in $place; SMARTGEN_DATA names" -- list workloads
+export SMARTGEN_DATA=$data
 refused "unknown engine of figures" "--engine natve: expected simgrid or native; did you mean 'native'?" -- figures --engine natve -o "$place/out"
 refused "unknown fabric" "--fabric ofii: expected ofi or verbs; did you mean 'ofi'?" -- emu --fabric ofii OUT
 refused "a head too small to plant in" "--head-dim: expected a whole number in [6, 256], found '2'" -- kernels quality --head-dim 2
@@ -226,6 +232,10 @@ refused "emu: role" role -- emu "$small" --role prefill OUT
 refused "emu: fabric" fabrik -- emu "$small" --fabric fabrik OUT
 refused "profile: more requests than lengths" "--requests: expected a whole number in [1, 4096], found '4097'" -- \
     profile --requests 4097 --steps 1 -o "$place/p.kvit"
+refused "profile: no requests" "--requests: expected a whole number in [1, 4096], found '0'" -- \
+    profile --requests 0 --steps 1 -o "$place/p.kvit"
+refused "profile: no requests to record" "--requests: expected a whole number in [1, 100000], found '0'" -- \
+    profile --requests 0 --record "$place/p.kvsr"
 refused "profile: too many steps" "--steps: expected a whole number in [1, 100000], found '100001'" -- \
     profile --steps 100001 -o "$place/p.kvit"
 refused "profile: half a step" "--steps: expected a whole number in [1, 100000], found '1.5'" -- profile --steps 1.5 -o "$place/p.kvit"
@@ -268,6 +278,25 @@ must "replay of a run cut short" 2 replay "$work/run"
 one_line "replay of a run cut short"
 says "replay of a run cut short" "$work/run/actions.bin: cut short or damaged: it does not end as a log does"
 ok "replay of a run cut short: exit $rc, $(sed "s|$work/||g" "$work/stderr")"
+
+# What is no file may never end.
+must "a run in parts" 0 sim "$small" -o "$work/pipe"
+for file in run.json requests.csv events.bin actions.bin; do
+    mv "$work/pipe/$file" "$work/part"
+    mkfifo "$work/pipe/$file"
+    for command in replay summarize compare; do
+        case $command/$file in replay/requests.csv | summarize/*.bin | compare/*.bin) continue ;; esac
+        rc=0
+        timeout 20 "$SMARTGEN" $command "$work/pipe" $([ $command != compare ] || echo "$work/run") >"$work/stdout" 2>"$work/stderr" || rc=$?
+        [ "$rc" -eq 2 ] || fail "$command with a pipe for $file: exit status $rc" "$work/stderr"
+        says "$command with a pipe for $file" "$work/pipe/$file: expected a file, found a pipe"
+        one_line "$command with a pipe for $file"
+    done
+    rm "$work/pipe/$file"
+    mv "$work/part" "$work/pipe/$file"
+done
+must "a run in parts, whole again" 0 replay "$work/pipe"
+ok "replay, summarize and compare: a pipe for a file of a record folder is refused"
 
 # Runs that are no repetitions of each other have no mean.
 must "another scheme" 0 sim "$small" --engine native --set scheme=full -o "$work/full"

@@ -35,14 +35,17 @@ instance() {
     others+=($!)
 }
 
-# ended NAME RC: the router ends so; every instance has ended, too.
+# ended NAME RC: the router ends so; every instance has ended, too, with the statuses in $statuses.
 ended() {
-    local name=$1 want=$2 p
+    local name=$1 want=$2 p status
     rc=0
     wait $pid || rc=$?
     [ "$rc" -eq "$want" ] || fail "$name: the router ended with $rc, expected $want" "$work/$name.err" "$work"/[0-9]*.err
+    statuses=
     for p in "${others[@]}"; do
-        wait "$p" || true
+        status=0
+        wait "$p" || status=$?
+        statuses="$statuses$status "
     done
     others=()
     ! grep -qs not-to-be-seen "$work"/*.out "$work"/*.err "$work/$name"/*.json || fail "$name: the token was printed"
@@ -55,6 +58,7 @@ for n in 1 2 3; do
 done
 instance 4 decode
 ended hosts 0
+[ "$statuses" = "0 0 0 0 " ] || fail "hosts: the instances end with $statuses" "$work"/[0-9]*.err
 same "digest" <(json_value "$work/all/summary.json" digest) <(json_value "$work/hosts/summary.json" digest)
 holds "hosts" "$work/hosts"
 replayed "hosts" "$work/hosts"
@@ -113,6 +117,11 @@ done
 instance 4 decode --set emu.fault=2:kill:write:1 --set routing=round-robin
 ended dies 1
 grep -q "1 of 3 requests failed: lost instance 2" "$work/dies.err" || fail "dies: the router does not say so" "$work/dies.err"
+[ "$statuses" = "1 137 1 1 " ] || fail "dies: the instances end with $statuses" "$work"/[0-9]*.err
+for n in 1 3 4; do
+    [ "$(cat "$work/$n.err")" = "smartgen: instance $n: 1 of 3 requests failed: lost instance 2 (connection closed)" ] ||
+        fail "dies: instance $n does not say so" "$work/$n.err"
+done
 [ "$(grep -c ',finished,' "$work/dies/requests.csv")" -eq 2 ] || fail "dies: not two requests have finished" "$work/dies/requests.csv"
 ok "an instance that dies costs its request: $(sed -n 's/^smartgen: //p' "$work/dies.err" | tail -n 1)"
 
@@ -132,6 +141,44 @@ others=()
 rm -rf "$work/gone.tmp-run"
 ok "without its router an instance ends: $(sed -n 's/^smartgen: //p' "$work/1.err" | tail -n 1)"
 
+# In the middle of a run the router, or an instance, is interrupted or dies: every other one ends soon, with 1 and the reason.
+# struck WHO SIGNAL STATUSES TEXT: WHO is an instance, 0 the router; statuses of all, and what the others say.
+struck() {
+    local who=$1 signal=$2 want=$3 text=$4 n found all
+    router struck --set workload.output_tokens=3000
+    for n in 1 2 3; do
+        instance $n prefill --set workload.output_tokens=3000
+    done
+    instance 4 decode --set workload.output_tokens=3000
+    all=($pid "${others[@]}")
+    sleep 3
+    kill -0 "${all[@]}" || fail "SIG$signal to $who: the run ended by itself" "$work/struck.err" "$work"/[0-9]*.err
+    kill -"$signal" "${all[$who]}"
+    for n in $(seq 100); do
+        kill -0 "${all[@]}" 2>/dev/null || break
+        sleep 0.1
+    done
+    found=
+    for n in 0 1 2 3 4; do
+        rc=0
+        wait "${all[$n]}" 2>/dev/null || rc=$?
+        found="$found$rc "
+    done
+    others=()
+    [ "$found" = "$want " ] || fail "SIG$signal to $who: they end with $found, expected $want" "$work/struck.err" "$work"/[0-9]*.err
+    for n in 1 2 3 4; do
+        [ "$n" -eq "$who" ] && continue
+        [ "$(wc -l <"$work/$n.err")" -eq 1 ] && grep -qE "^smartgen: instance $n: ($text)" "$work/$n.err" ||
+            fail "SIG$signal to $who: instance $n does not say '$text'" "$work/$n.err"
+        [ ! -s "$work/$n.out" ] || fail "SIG$signal to $who: instance $n prints" "$work/$n.out"
+    done
+    rm -rf "$work/struck"*
+    ok "SIG$signal to $who: the others end with 1: $(sed -n 's/^smartgen: //p' "$work/$((who == 1 ? 2 : 1)).err")"
+}
+struck 0 TERM "1 1 1 1 1" "the router ended the run: interrupted$"
+struck 2 TERM "1 1 1 1 1" "the router ended the run: instance 2 failed: interrupted$|.* requests failed: lost instance 2"
+struck 0 KILL "137 1 1 1 1" "the router is gone before the run was over$"
+
 at="--router 127.0.0.1:1"
 refused "an unknown role" "expected all, router, prefill, decode or auto" emu "$small" --role decoder $at
 refused "a role without a router" "needs --router" emu "$small" --role decode
@@ -143,6 +190,8 @@ OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 refused "another number of ranks" 
 refused "links that are shaped" "set emu.link: free" emu "$small" --role decode $at --set emu.link=shaped
 refused "a folder of an instance" "the router writes the record folder" emu "$small" --role decode $at -o "$work/x"
 refused "an address without a port" "expected HOST:PORT" emu "$small" --role decode --router localhost
+refused "port 0 of a router that is elsewhere" "address 'localhost:0': expected a port from 1 to 65535" emu "$small" --role decode --router localhost:0
+refused "a role, misspelt" "found 'ruoter'; did you mean 'router'?" emu "$small" --role ruoter $at
 SMARTGEN_TOKEN= refused "an empty token" "expected a token of 1 to 64 bytes" emu "$small" --role decode $at
 refused "a token file that is not there" "No such file" emu "$small" --role decode $at --token-file "$work/none"
 (unset SMARTGEN_TOKEN && refused "no token" "set SMARTGEN_TOKEN" emu "$small" --role decode $at) || exit 1

@@ -235,6 +235,32 @@ stopped figures figures -o "$work/interrupted/figures"
 stopped profile profile --requests 1000 --steps 60 -o "$work/interrupted/profile.kvit"
 stopped "profile --record" profile --set workload.requests=100 --set workload.output_tokens=2000 --record "$work/interrupted/record.kvsr"
 
+# early NAME ARGUMENT...: has only begun when it is interrupted: what it reads comes from a pipe that says nothing.
+mkfifo "$work/mute"
+early() {
+    local name=$1 i
+    shift
+    "$SMARTGEN" "$@" >"$work/stdout" 2>"$work/stderr" &
+    pid=$!
+    for i in $(seq 60); do
+        ! grep -qsE 'fifo_open|wait_for_partner' "/proc/$pid/wchan" || break
+        sleep 0.05
+    done
+    kill -TERM "$pid" || fail "$name ended before it was interrupted" "$work/stderr"
+    rc=0
+    wait "$pid" || rc=$?
+    [ "$rc" = 1 ] && [ "$(cat "$work/stderr")" = "smartgen: interrupted" ] || fail "$name, interrupted at its start: exit $rc" "$work/stderr"
+    [ -z "$(ls -A "$work/interrupted")" ] || fail "$name, interrupted at its start, left something: $(ls -A "$work/interrupted")"
+    ok "$name, interrupted at its start: exit 1, nothing is left"
+}
+early sim sim "$work/mute" -o "$work/interrupted/run"
+! has_emu || early emu emu "$work/mute" -o "$work/interrupted/run"
+early "kernels measure" kernels measure "$work/mute" -o "$work/interrupted/machine"
+early profile profile "$work/mute" -o "$work/interrupted/profile.kvit"
+early "profile --record" profile "$work/mute" --record "$work/interrupted/record.kvsr"
+early "profile --merge" profile --merge "$work/mute" "$work/mute" -o "$work/interrupted/profile.kvit"
+early "profile --heatmap" profile --heatmap "$work/mute" -o "$work/interrupted/map.csv"
+
 # ---- streamingllm attends to all that is present, also where that is everything: more pushed, more to read ----
 before_sim=0 before_plan=0 modes=
 for blocks in 2000 1999 1000 500 0; do # fewer than there are

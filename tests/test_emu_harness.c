@@ -21,6 +21,8 @@ enum { INSTANCES = 4, REQUESTS = 3, HANG_S = 60 };
 /* Long enough for a child of a busy machine to answer, short enough to wait for one that does not. */
 static const double answer_s = 20, give_up_s = 0.3;
 
+static const struct smg_harness_ending well = {SMG_OK, ""};
+
 typedef int (*child_fn)(void *arg, struct smg_harness *h);
 
 static int report(struct smg_harness *h, int outcome)
@@ -127,7 +129,7 @@ static void begin(child_fn child, void *arg, struct smg_harness *h)
     struct smg_diag diag = {""};
 
     alarm(HANG_S);
-    if (smg_harness_fork(INSTANCES, child, arg, h, &diag))
+    if (smg_harness_fork(INSTANCES, child, arg, NULL, h, &diag))
         fail_msg("%s", diag.text);
 }
 
@@ -156,7 +158,7 @@ static void test_good(void **state)
     begin(good, NULL, &h);
     assert_int_equal(swap(&h, answer_s, &diag), SMG_OK);
     assert_int_equal(smg_harness_start(&h, answer_s, &diag), SMG_OK);
-    smg_harness_stop(&h);
+    smg_harness_stop(&h, &well);
     assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_OK);
     assert_int_equal(stats.events, 10 + 20 + 30);
     smg_run_stats_free(&stats);
@@ -173,7 +175,7 @@ static void test_failure_is_told(void **state)
     begin(good, &h, &h);
     assert_int_equal(swap(&h, answer_s, &diag), SMG_OK);
     assert_int_equal(smg_harness_start(&h, answer_s, &diag), SMG_OK);
-    smg_harness_stop(&h);
+    smg_harness_stop(&h, &well);
     assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_ERR_VERIFY);
     assert_string_equal(diag.text, "what 2 says");
     smg_run_stats_free(&stats);
@@ -189,7 +191,7 @@ static void test_stopped_before_swap(void **state)
     begin(stopped_at_once, NULL, &h);
     assert_int_equal(swap(&h, give_up_s, &diag), SMG_ERR_DEADLOCK);
     assert_non_null(strstr(diag.text, "does not answer"));
-    smg_harness_stop(&h);
+    smg_harness_stop(&h, &well);
     assert_int_equal(end(&h, give_up_s, &stats, &diag), SMG_ERR_LOST);
     smg_run_stats_free(&stats);
 }
@@ -204,7 +206,7 @@ static void test_killed_before_swap(void **state)
     begin(killed_at_once, NULL, &h);
     assert_int_equal(swap(&h, answer_s, &diag), SMG_ERR_LOST);
     assert_string_equal(diag.text, "instance 2 ended before the cluster was up");
-    smg_harness_stop(&h);
+    smg_harness_stop(&h, &well);
     assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_ERR_LOST);
     smg_run_stats_free(&stats);
 }
@@ -263,7 +265,7 @@ static void test_halted(void **state)
     }
     assert_int_equal(swap(&h, answer_s, &diag), SMG_OK);
     assert_int_equal(smg_harness_start(&h, answer_s, &diag), SMG_OK);
-    smg_harness_stop(&h);
+    smg_harness_stop(&h, &well);
     assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_OK);
     smg_run_stats_free(&stats);
 }
@@ -316,10 +318,180 @@ static void test_ends(void **state)
     smg_run_stats_free(&stats);
 }
 
+/* ---- The end, as it is told ---- */
+
+static const struct smg_harness_ending badly = {SMG_ERR_VERIFY, "the end of it"};
+
+/* Fine when it is told of the end, wherever it waits. */
+static int is_told(void *arg, struct smg_harness *h)
+{
+    struct smg_harness_ending e = well;
+    struct smg_diag diag = {""};
+    int status = swap(h, 0, &diag);
+
+    (void)arg;
+    if (!status)
+        status = smg_harness_start(h, 0, &diag);
+    if (!smg_harness_stopped(h, answer_s) || smg_harness_told(h, answer_s, &e) != SMG_HARNESS_TOLD || e.status != badly.status ||
+        strcmp(e.why, badly.why))
+        return report(h, SMG_ERR_INVALID);
+    return report(h, SMG_OK);
+}
+
+static void test_told(void **state)
+{
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+
+    (void)state;
+    for (int steps = 0; steps <= 2; steps++) {
+        begin(is_told, NULL, &h);
+        if (steps > 0)
+            assert_int_equal(swap(&h, answer_s, &diag), SMG_OK);
+        if (steps > 1)
+            assert_int_equal(smg_harness_start(&h, answer_s, &diag), SMG_OK);
+        smg_harness_stop(&h, &badly);
+        assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_OK);
+        smg_run_stats_free(&stats);
+    }
+}
+
+/* Takes what a router says of the end, the first bytes of it. */
+static size_t last_words(char *out, size_t room)
+{
+    const int none[INSTANCES] = {-1, -1, -1, -1};
+    struct smg_harness router;
+    int pair[2];
+    ssize_t n;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(smg_harness_of_router(INSTANCES, none, &router), SMG_OK);
+    router.fd[1] = pair[0];
+    smg_harness_stop(&router, &badly);
+    n = recv(pair[1], out, room, 0);
+    smg_harness_close(&router);
+    close(pair[1]);
+    assert_true(n > 8);
+    return (size_t)n;
+}
+
+/* An instance whose router says nothing, goes without a word, or in the middle of one. */
+static void test_untold(void **state)
+{
+    struct smg_harness_ending e = well;
+    struct smg_harness h;
+    char words[512];
+    size_t n = last_words(words, sizeof words);
+    int pair[2];
+
+    (void)state;
+    for (int half = 0; half <= 1; half++) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        assert_int_equal(smg_harness_of_instance(INSTANCES, 1, pair[1], &h), SMG_OK);
+        assert_int_equal(smg_harness_told(&h, 0.01, &e), SMG_HARNESS_SILENT);
+        if (half)
+            assert_int_equal(send(pair[0], words, n / 2, 0), (ssize_t)n / 2);
+        close(pair[0]);
+        assert_int_equal(smg_harness_told(&h, 0.01, &e), SMG_HARNESS_GONE);
+        smg_harness_close(&h);
+    }
+}
+
+/* ---- Somebody wants the end ---- */
+
+static unsigned asked, ends_at;
+
+static int ends(void)
+{
+    return ++asked >= ends_at;
+}
+
+/* An instance elsewhere that waits for the others. */
+static void test_instance_interrupted(void **state)
+{
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+    int pair[2];
+
+    (void)state;
+    asked = 0;
+    ends_at = 2;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(smg_harness_of_instance(INSTANCES, 1, pair[1], &h), SMG_OK);
+    h.stop = ends;
+    assert_int_equal(swap(&h, 0, &diag), SMG_ERR_INTERRUPTED);
+    assert_int_equal(smg_harness_start(&h, 0, &diag), SMG_ERR_INTERRUPTED);
+    smg_harness_close(&h);
+    close(pair[0]);
+}
+
+static int works_for_long(void *arg, struct smg_harness *h)
+{
+    (void)arg;
+    (void)h;
+    while (pause())
+        continue;
+    return 0;
+}
+
+/* While children are started, those that are there end. */
+static void test_fork_interrupted(void **state)
+{
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+
+    (void)state;
+    alarm(HANG_S);
+    for (ends_at = 1; ends_at < INSTANCES; ends_at++) {
+        asked = 0;
+        assert_int_equal(smg_harness_fork(INSTANCES, works_for_long, NULL, ends, &h, &diag), SMG_ERR_INTERRUPTED);
+        assert_string_equal(diag.text, "interrupted");
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+        assert_int_equal(errno, ECHILD);
+    }
+    alarm(0);
+}
+
+/* Children end while the parent does something else; after the guard they are left alone. */
+static void test_guard(void **state)
+{
+    struct smg_harness_guard guard;
+    struct smg_run_stats stats;
+    struct smg_harness h;
+    struct smg_diag diag = {""};
+    int unused;
+
+    (void)state;
+    asked = 0;
+    ends_at = 1000000;
+    begin(works_for_long, NULL, &h);
+    h.stop = ends;
+    smg_harness_guard_begin(&h, &guard);
+    assert_int_equal(smg_harness_child(&h, 1, &unused, NULL, 0), SMG_CHILD_RUNS);
+    smg_harness_guard_end(&guard);
+    ends_at = 1;
+    usleep(100000);
+    for (uint16_t i = 1; i < INSTANCES; i++)
+        assert_int_equal(smg_harness_child(&h, i, &unused, NULL, 0), SMG_CHILD_RUNS);
+    smg_harness_guard_begin(&h, &guard);
+    for (uint16_t i = 1; i < INSTANCES; i++)
+        while (smg_harness_child(&h, i, &unused, NULL, 0) != SMG_CHILD_GONE)
+            usleep(1000);
+    smg_harness_guard_end(&guard);
+    assert_int_equal(end(&h, answer_s, &stats, &diag), SMG_ERR_LOST);
+    smg_run_stats_free(&stats);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
+        cmocka_unit_test(test_told),
+        cmocka_unit_test(test_untold),
+        cmocka_unit_test(test_instance_interrupted),
+        cmocka_unit_test(test_fork_interrupted),
+        cmocka_unit_test(test_guard),
         cmocka_unit_test(test_failure_is_told),
         cmocka_unit_test(test_stopped_before_swap),
         cmocka_unit_test(test_killed_before_swap),

@@ -276,6 +276,10 @@ static void bad_addresses(void **state)
         assert_non_null(strstr(diag.text, "HOST:PORT"));
     }
     assert_int_equal(smg_join_dial(":80", &h, 0.1, NULL, &fd, &diag), SMG_ERR_INVALID);
+    for (size_t i = 0; i < 2; i++) { /* at once, however long it may take */
+        assert_int_equal(smg_join_dial(i ? "127.0.0.1:000" : "localhost:0", &h, 3600, NULL, &fd, &diag), SMG_ERR_INVALID);
+        assert_non_null(strstr(diag.text, "expected a port from 1 to 65535"));
+    }
     assert_int_equal(smg_join_dial("127.0.0.1:1", &h, 0.2, NULL, &fd, &diag), SMG_ERR_DEADLOCK);
     assert_non_null(strstr(diag.text, "no router answers"));
 }
