@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/emu_measure.h"
@@ -122,12 +123,39 @@ static int write_folder(struct smg_outdir *dir, const struct value *v, size_t n,
     return status ? status : smg_outdir_commit(dir, diag);
 }
 
+#define SOURCE "smartgen emu measure"
+
+/* Whether a file is absent, or an earlier measurement: a value in it says so. */
+static int may_replace(const char *folder, const char *name, struct smg_diag *diag)
+{
+    char path[SMG_PATH_MAX];
+    struct smg_diag unused;
+    const char *key;
+    json_t *root = NULL, *value;
+    int measured = 0;
+
+    if (smg_path_join(folder, name, path) || access(path, F_OK))
+        return SMG_OK;
+    if (!smg_file_json(path, &root, &unused)) {
+        json_object_foreach(root, key, value)
+        {
+            const char *source = json_string_value(json_object_get(value, "source"));
+            measured |= source && !strncmp(source, SOURCE, strlen(SOURCE));
+        }
+    }
+    json_decref(root);
+    if (measured)
+        return SMG_OK;
+    snprintf(diag->text, sizeof diag->text, "%.400s: exists and is no measurement of this command: choose another folder", path);
+    return SMG_ERR_INVALID;
+}
+
 /* A folder is one of these when it has a NIC file; others are not written over. */
 static int claim(const char *path, struct smg_diag *diag)
 {
     struct dirent *entry;
     DIR *folder = opendir(path);
-    int others = 0, ours = 0;
+    int others = 0, ours = 0, status;
 
     if (!folder)
         return SMG_OK; /* absent, or making it will say what it is */
@@ -136,10 +164,11 @@ static int claim(const char *path, struct smg_diag *diag)
         ours |= !strcmp(entry->d_name, "nic.json");
     }
     closedir(folder);
-    if (!others || ours)
-        return SMG_OK;
-    return smg_diag_set(diag, SMG_ERR_INVALID,
-                        "%s: not empty, and not a folder of such files (it has no nic.json): choose another", path);
+    if (others && !ours)
+        return smg_diag_set(diag, SMG_ERR_INVALID,
+                            "%s: not empty, and not a folder of such files (it has no nic.json): choose another", path);
+    status = may_replace(path, "nic.json", diag);
+    return status ? status : may_replace(path, "host.json", diag);
 }
 
 /* ---- The command ---- */
@@ -227,25 +256,26 @@ int smg_emu_measure_files(const struct smg_args *a)
     struct smg_diag diag = {""};
     char source[300];
     size_t n;
-    int code = read_config(a, &c), status;
+    int code = read_config(a, &c), status, measured;
 
     if (code)
         return code;
-    snprintf(source, sizeof source, "smartgen emu measure, fabric %s, device %s", c.fabric,
-             c.device ? c.device : "of its own choice");
+    snprintf(source, sizeof source, SOURCE ", fabric %s, device %s", c.fabric, c.device ? c.device : "of its own choice");
     status = a->output ? claim(a->output, &diag) : SMG_OK;
     if (!status && a->output)
         status = smg_outdir_begin(a->output, &dir, &diag);
     if (status)
         return smg_cli_fail(status, &diag);
     status = smg_emu_measure(&c, &m, &diag);
+    measured = !status;
     n = status ? 0 : list_values(&m, values);
     if (!status && a->output)
         status = write_folder(&dir, values, n, source, &diag);
     if (status) {
         smg_outdir_explain(&dir, &diag);
         code = smg_cli_fail(status, &diag);
-        code = status == SMG_ERR_RANGE ? SMG_EXIT_FAILED : code; /* not the input is wrong, the machine is */
+        if (measured || status == SMG_ERR_RANGE) /* not the input is wrong, the machine is, or its disk */
+            code = SMG_EXIT_FAILED;
     } else if (a->json) {
         code = print_json(values, n, source);
     } else if (!a->quiet) {

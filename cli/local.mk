@@ -44,6 +44,7 @@ smartgen_SOURCES = \
 	cli/progress.h \
 	cli/run_folder.c \
 	cli/run_folder.h \
+	cli/scenario.c \
 	cli/smartgen.h \
 	cli/words.c
 

@@ -60,9 +60,9 @@ done < <(find core traces sim emu kernels experiments cli tests -name '.?*' -pru
 # Which tests the thread sanitizer runs (SMG_THREAD_TESTS) hangs on that.
 for file in $(grep -rlE 'pthread_create|thrd_create|std::j?thread' --include='*.[ch]' core traces sim emu kernels experiments cli); do
     case $file in
-    kernels/threads.c | kernels/runner/*) continue ;;
+    kernels/threads.c | emu/harness_end.c | kernels/runner/*) continue ;;
     esac
-    echo "$file: starts a thread; only kernels/threads.c does"
+    echo "$file: starts a thread; is it among what SMG_THREAD_TESTS run?"
     bad=$((bad + 1))
 done
 

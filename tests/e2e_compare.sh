@@ -93,6 +93,11 @@ must "emu between two addresses" 0 emu "$small" --device tcp@127.0.0.2,tcp@127.0
 mkdir "$work/mine"
 echo "precious" >"$work/mine/notes.txt"
 refused "a folder of something else" "not a folder of such files" emu measure -o "$work/mine"
+echo '{"rate_Bps": {"value": 1e9, "unit": "B/s", "source": "data sheet"}}' >"$work/mine/nic.json"
+cp "$work/mine/nic.json" "$work/kept.json"
+refused "a NIC file of one's own" "mine/nic.json: exists and is no measurement" emu measure -o "$work/mine"
+cmp -s "$work/kept.json" "$work/mine/nic.json" || fail "a NIC file of one's own is written over"
+must "emu measure over an earlier one" 0 emu measure --seconds 0.02 --samples 5 --quiet -o "$work/here"
 refused "an address that is not here" "requested address" emu measure --device tcp@192.0.2.1
 ok "two addresses of this host; folders of others are left alone"
 

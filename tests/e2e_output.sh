@@ -95,6 +95,7 @@ if [ "$(id -u)" -eq 0 ] && unshare -m bash -c "$inside" inside 16k "$work/disk" 
     fills "an image" 14k figures fig02 -o o
     if has_emu; then
         fills emu 16k emu "$small" -o o
+        fills "emu measure" 4k emu measure --seconds 0.02 --samples 5 -o o
         fills "emu without logs" 8k emu "$small" --set records.events=false -o o
         fills "emu --timeline" 16k emu "$small" --set records.events=false --timeline -o o
     fi
