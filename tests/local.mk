@@ -108,7 +108,8 @@ SMG_SCRIPT_TESTS = \
 	tests/vm_fabric.sh \
 	tests/vm_faults.sh
 
-# What has threads: the kernels, and what computes with them; an emulation that comes up; the readers of a matrix that is replaced; a fabric that is woken. The
+# What has threads: the kernels, and what computes with them; an emulation that comes up; the readers of a matrix that is
+# replaced; a fabric that is woken. The
 # thread sanitizer has nothing to look for in the others, whose process has one thread (check-sources.sh sees to it).
 SMG_THREAD_TESTS = \
 	tests/e2e_attention.sh \

@@ -29,7 +29,7 @@ emu() {
     ! grep -q '"holds": false' "$name/summary.json" || fail "$name: a conservation law does not hold" "$name/summary.json"
     left=$(grep -l '^smartgen' /proc/[0-9]*/comm 2>/dev/null | wc -l)
     [ "$left" -eq 0 ] || fail "$name: $left processes are left"
-    smartgen replay "$name" >replayed 2>&1 && grep -q byte-equal replayed || fail "$name: replay" replayed
+    smartgen replay "$name" >replayed 2>&1 && grep -q byte-equal replayed || fail "$name: replay" replayed out
 }
 
 # digest NAME [REQUEST]: of what attention read, of all requests or of one.
@@ -64,13 +64,20 @@ done
 for d in va vb; do tc qdisc del dev $d root; done
 
 # ---- Nothing passes for 2 s, in the middle: queue pairs go on for 3.8 s ----
-# middle NAME STATUS FUNCTION KEY=VALUE...: a run so slow that it is in the middle of its push when the function acts, after 3 s.
+# middle NAME STATUS FUNCTION KEY=VALUE...: a run so slow that it is in the middle of its push when the function acts, after 1 MB.
+sent() { cat /sys/class/net/va/statistics/tx_bytes; }
+pushing() {
+    for i in $(seq 600); do
+        [ $(($(sent) - $1)) -lt 1000000 ] || return
+        sleep 0.1
+    done
+}
 middle() {
     name=$1 want=$2 act=$3
     shift 3
     for d in va vb; do tc qdisc replace dev $d root handle 1: tbf rate 20mbit burst 10000 limit 8m || fail "tbf"; done
     rm -f acted
-    (sleep 3; $act; echo done >acted) &
+    (pushing $(sent); $act; echo done >acted) &
     emu $name $want "$@"
     [ -f acted ] || [ $want -ne 0 ] || fail "$name: the run was over too soon" out
     wait
