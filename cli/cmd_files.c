@@ -126,46 +126,88 @@ static int interrupted(const char *outdir, int is_new)
     return smg_cli_fail(SMG_ERR_INTERRUPTED, NULL);
 }
 
-/* A figure's data lies beside its caption, "figNN. Title."; data without one is somebody's. */
-static int is_foreign(const char *outdir, const char *id)
+/* Whether a file of that name lies there. */
+static int is_there(const char *outdir, const char *name)
 {
-    char data[SMG_PATH_MAX], caption[SMG_PATH_MAX], name[SMG_NAME_MAX + 8], line[SMG_NAME_MAX + 8] = "";
-    FILE *f;
+    char path[SMG_PATH_MAX];
 
-    snprintf(name, sizeof name, "%s.csv", id);
-    if (strncmp(id, "fig", 3) || smg_path_join(outdir, name, data) || access(data, F_OK))
-        return 0;
-    snprintf(name, sizeof name, "%s.txt", id);
-    f = smg_path_join(outdir, name, caption) ? NULL : fopen(caption, "r");
-    if (f && !fgets(line, (int)strlen(id) + 3, f))
-        line[0] = '\0';
-    if (f)
+    return !smg_path_join(outdir, name, path) && !access(path, F_OK);
+}
+
+/* Whether such a file has the text near its beginning. */
+static int says(const char *outdir, const char *name, const char *text)
+{
+    char path[SMG_PATH_MAX], start[512];
+    size_t n = 0;
+    FILE *f = smg_path_join(outdir, name, path) ? NULL : fopen(path, "r");
+
+    if (f) {
+        n = fread(start, 1, sizeof start - 1, f);
         fclose(f);
-    return strncmp(line, id, strlen(id)) || strcmp(line + strlen(id), ". ");
+    }
+    start[n] = '\0';
+    return strstr(start, text) != NULL;
+}
+
+static int refuse_foreign(const char *outdir, const char *name, const char *why, struct smg_diag *diag)
+{
+    snprintf(diag->text, sizeof diag->text, "%.250s/%s: exists and is none of this command's (%.100s); choose another folder", outdir,
+             name, why);
+    return SMG_ERR_INVALID;
+}
+
+/* A figure's files lie beside its caption, "figNN. Title."; without one they are somebody's. */
+static int check_figure(const char *outdir, const char *id, struct smg_diag *diag)
+{
+    static const char *const endings[] = {".csv", "-tokens.csv", ".svg", ".png", ".txt"};
+    char name[SMG_NAME_MAX + 16], caption[SMG_NAME_MAX + 16], begins[SMG_NAME_MAX + 16], why[SMG_NAME_MAX + 64];
+
+    snprintf(caption, sizeof caption, "%s.txt", id);
+    snprintf(begins, sizeof begins, "%s. ", id);
+    if (says(outdir, caption, begins))
+        return SMG_OK;
+    snprintf(why, sizeof why, "no %s beside it says so", caption);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        snprintf(name, sizeof name, "%s%s", id, endings[i]);
+        if (is_there(outdir, name))
+            return refuse_foreign(outdir, name, why, diag);
+    }
+    return SMG_OK;
+}
+
+/* What the report is, and what it is made from. */
+static int check_report(const char *outdir, struct smg_diag *diag)
+{
+    static const struct {
+        const char *name, *text, *why;
+    } files[] = {{"report.html", "<title>SmartGen", "it is no report"},
+                 {"validation.csv", "id,row,quantity,condition,", "it has other columns"},
+                 {"validation.txt", "Validation: ", "it is no such table"}};
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (is_there(outdir, files[i].name) && !says(outdir, files[i].name, files[i].text))
+            return refuse_foreign(outdir, files[i].name, files[i].why, diag);
+    return SMG_OK;
 }
 
 /* A record folder is the result of one run; figures go beside it. */
 static int check_folder(const char *outdir, const struct smg_args *a, struct smg_diag *diag)
 {
-    char path[SMG_PATH_MAX];
+    int status = SMG_OK;
 
-    if (!smg_path_join(outdir, "run.json", path) && !access(path, F_OK)) {
+    if (is_there(outdir, "run.json")) {
         snprintf(diag->text, sizeof diag->text, "%.300s: a record folder (it has a run.json); choose another for figures",
                  outdir);
         return SMG_ERR_INVALID;
     }
-    for (const char *const *id = smg_figure_ids; *id; id++) {
-        int wanted = !a->n_operands;
+    for (const char *const *id = smg_figure_ids; *id && !status; id++) {
+        int wanted = !a->n_operands && !strncmp(*id, "fig", 3);
         for (size_t i = 0; i < a->n_operands; i++)
-            wanted |= !strcmp(a->operand[i], *id);
-        if (!wanted || !is_foreign(outdir, *id))
-            continue;
-        snprintf(diag->text, sizeof diag->text,
-                 "%.300s/%s.csv: exists and is no data of a figure (%s.txt beside it says so); choose another folder", outdir,
-                 *id, *id);
-        return SMG_ERR_INVALID;
+            wanted |= !strcmp(a->operand[i], *id) && !strncmp(*id, "fig", 3);
+        if (wanted)
+            status = check_figure(outdir, *id, diag);
     }
-    return SMG_OK;
+    return status ? status : check_report(outdir, diag);
 }
 
 /* The report is made from what there is, also when a figure failed. */

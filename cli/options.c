@@ -53,7 +53,7 @@ const struct smg_option smg_options[] = {
     {"record", 0, "FILE", "write the selections themselves, for selection.file"},
     {"merge", 0, NULL, "two importance files into one, -o FILE"},
     {"inspect", 0, NULL, "groups and temporal statistics of an importance file"},
-    {"check", 0, NULL, "facts that published heat maps and numbers ask of an importance file, measured"},
+    {"check", 0, NULL, "facts that published heat maps and numbers ask of an importance file, measured; --set model=FILE names a model of your own"},
     {"heatmap", 0, NULL, "CSV of frequency by layer and position, -o FILE"},
     {"", 0, NULL, "Output"},
     {"output", 'o', "DIR",

@@ -95,6 +95,10 @@ static int claim(const char *path)
 
 int smg_output_check(const char *path, const struct smg_output_kind *kind)
 {
+    if (!*path) {
+        fprintf(stderr, "smartgen: -o: expected the name of a file, found ''\n");
+        return SMG_EXIT_USAGE;
+    }
     if (is_foreign(path, kind)) {
         fprintf(stderr, "smartgen: %s: exists and is no %s; choose another name\n", path, kind->what);
         return SMG_EXIT_USAGE;

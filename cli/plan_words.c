@@ -62,6 +62,8 @@ static int plan_smartgen(const struct smg_world *w, struct smg_plan *out)
     int status;
 
     snprintf(s.scheme, sizeof s.scheme, "smartgen");
+    s.proactive.kr_blocks = SMG_KR_AUTO; /* these have no effect under the scheme that is planned */
+    s.proactive.enabled = 1;
     if (w->plugin && w->plugin->scheme) { /* it would take the place of smartgen again; one that only ranks stays */
         s.policy[0] = '\0';
         if (!smg_rank_find(s.proactive.ranking))
@@ -153,8 +155,14 @@ static void selective(const struct smg_world *w, const struct smg_plan *p, FILE 
         everything(w, p, &features, f);
         return;
     }
-    fprintf(f, "selective transfer is on: all of the KV needs %.3g times the window, so %.0f %% of it is pushed during prefill",
-            p->budget.tt_s / p->budget.window_s, 100 * (double)p->proactive_bytes / (double)p->budget.kv_bytes);
+    fprintf(f, "selective transfer is on: all of the KV needs %.3g times the window, ", p->budget.tt_s / p->budget.window_s);
+    if (p->budget.kr_blocks > p->budget.kr_raw && p->budget.kr_blocks > p->budget.dense_blocks)
+        fprintf(f,
+                "of which %.0f %% fits behind prefill; proactive.kr_blocks has %.0f %% pushed, and what arrives late is not in "
+                "these forms",
+                100.0 * p->budget.kr_raw / p->budget.total_blocks, 100 * (double)p->proactive_bytes / (double)p->budget.kv_bytes);
+    else
+        fprintf(f, "so %.0f %% of it is pushed during prefill", 100 * (double)p->proactive_bytes / (double)p->budget.kv_bytes);
     if (p->evicts)
         fprintf(f, " and the rest is left out");
     fprintf(f, ". ");

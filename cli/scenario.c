@@ -223,8 +223,13 @@ static void warn_blocks(const struct smg_scenario *s, const struct smg_world *w)
 static void warn_many_blocks(const struct smg_scenario *s, const struct smg_world *w)
 {
     uint32_t most = 0;
+    struct smg_features features;
     struct smg_grid grid;
     struct smg_diag text;
+
+    smg_scheme_features(w, &features);
+    if (features.always_full)
+        return; /* told already */
 
     for (uint32_t i = 0; i < w->n_requests; i++) {
         smg_scheme_grid(w, w->requests[i].prompt_tokens, &grid);

@@ -205,6 +205,8 @@ static void name_synthetic(const struct compare_run *run, char *text, size_t roo
     size_t used = 0;
 
     text[0] = '\0';
+    if (!json_is_object(run->synthetic))
+        snprintf(text, room, "not said");
     json_object_foreach(run->synthetic, what, is)
     {
         int n = json_is_true(is) && used < room ? snprintf(text + used, room - used, "%s%s", used ? ", " : "", what) : 0;

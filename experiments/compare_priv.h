@@ -25,7 +25,8 @@ enum compare_cell {
 struct compare_request {
     double cell[COMPARE_CELLS]; /* NAN: empty */
     double transfer_s;          /* NAN: no second token */
-    int full;                   /* mode full */
+    int full, finished;         /* mode full; status finished */
+    uint32_t tokens;            /* rows of tokens.csv */
 };
 
 struct compare_token {

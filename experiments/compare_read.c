@@ -106,6 +106,7 @@ static int read_row(const struct smg_csv *c, size_t row, const size_t *at, struc
     for (size_t i = 0; i < COMPARE_CELLS && !status; i++)
         status = smg_csv_number(c, row, at[i], &q->cell[i], diag);
     q->full = !strcmp(mode, "full");
+    q->finished = !strcmp(smg_csv_cell(c, row, 1), "finished");
     return status;
 }
 
@@ -169,35 +170,89 @@ static int find_transfers(struct compare_run *run)
 /* ---- tokens.csv ---- */
 
 /* In the order of smg_tokens_header. */
-enum { TOKEN_REQUEST, TOKEN_NUMBER, TOKEN_TIME, TOKEN_GAP, TOKEN_CELLS };
+enum {
+    TOKEN_REQUEST,
+    TOKEN_NUMBER,
+    TOKEN_TIME,
+    TOKEN_GAP,
+    TOKEN_SELECTED,
+    TOKEN_REMOTE,
+    TOKEN_RATIO,
+    TOKEN_ON_DEMAND,
+    TOKEN_SPECULATIVE,
+    TOKEN_CELLS
+};
+
+static int is_count(double x)
+{
+    return x >= 0 && x == floor(x);
+}
 
 /* Rows are sorted by request and token, each once, and no request has more tokens than requests.csv says. */
-static int read_token(const struct smg_csv *c, size_t row, struct compare_run *run, double last[TOKEN_CELLS],
-                      struct smg_diag *diag)
+static int check_place(const struct smg_csv *c, size_t row, const struct compare_run *run, const double *cell, const double *last,
+                       struct smg_diag *diag)
 {
-    double cell[TOKEN_CELLS] = {0};
-    int status = SMG_OK, same;
+    int same = cell[TOKEN_REQUEST] == last[TOKEN_REQUEST];
 
-    for (size_t i = 0; i < TOKEN_CELLS && !status; i++)
-        status = smg_csv_number(c, row, i, &cell[i], diag);
-    if (status)
-        return status;
-    if (!(cell[TOKEN_REQUEST] >= 0 && cell[TOKEN_REQUEST] < run->n && cell[TOKEN_REQUEST] == floor(cell[TOKEN_REQUEST])))
+    if (!(is_count(cell[TOKEN_REQUEST]) && cell[TOKEN_REQUEST] < run->n))
         return smg_csv_bad_cell(c, row, TOKEN_REQUEST, "a request of requests.csv", diag);
-    if (!(cell[TOKEN_NUMBER] >= 1 && cell[TOKEN_NUMBER] == floor(cell[TOKEN_NUMBER]) &&
+    if (!(is_count(cell[TOKEN_NUMBER]) && cell[TOKEN_NUMBER] >= 1 &&
           cell[TOKEN_NUMBER] <= run->request[(uint32_t)cell[TOKEN_REQUEST]].cell[COMPARE_OUTPUT]))
         return smg_csv_bad_cell(c, row, TOKEN_NUMBER, "one of the request's output_tokens", diag);
-    same = cell[TOKEN_REQUEST] == last[TOKEN_REQUEST];
     if (cell[TOKEN_REQUEST] < last[TOKEN_REQUEST] || (same && cell[TOKEN_NUMBER] <= last[TOKEN_NUMBER]))
         return smg_csv_bad_cell(c, row, TOKEN_NUMBER, "rows by request and token, each once", diag);
     if (!(cell[TOKEN_TIME] >= (same ? last[TOKEN_TIME] : 0)))
         return smg_csv_bad_cell(c, row, TOKEN_TIME, "a time that is not before the token before it", diag);
     if (cell[TOKEN_GAP] < 0)
         return smg_csv_bad_cell(c, row, TOKEN_GAP, "a number >= 0", diag);
+    if (isnan(cell[TOKEN_GAP]) && same && cell[TOKEN_NUMBER] == last[TOKEN_NUMBER] + 1)
+        return smg_csv_bad_cell(c, row, TOKEN_GAP, "a number, since the token before it is there", diag);
+    return SMG_OK;
+}
+
+static int check_counts(const struct smg_csv *c, size_t row, const double *cell, struct smg_diag *diag)
+{
+    static const size_t counts[] = {TOKEN_SELECTED, TOKEN_REMOTE, TOKEN_ON_DEMAND, TOKEN_SPECULATIVE};
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (!is_count(cell[counts[i]]))
+            return smg_csv_bad_cell(c, row, counts[i], "a whole number >= 0", diag);
+    if (cell[TOKEN_REMOTE] > cell[TOKEN_SELECTED])
+        return smg_csv_bad_cell(c, row, TOKEN_REMOTE, "no more than selected_entries", diag);
+    if (cell[TOKEN_RATIO] < 0 || cell[TOKEN_RATIO] > 1)
+        return smg_csv_bad_cell(c, row, TOKEN_RATIO, "a number in [0, 1]", diag);
+    return SMG_OK;
+}
+
+static int read_token(const struct smg_csv *c, size_t row, struct compare_run *run, double last[TOKEN_CELLS],
+                      struct smg_diag *diag)
+{
+    double cell[TOKEN_CELLS] = {0};
+    int status = SMG_OK;
+
+    for (size_t i = 0; i < TOKEN_CELLS && !status; i++)
+        status = smg_csv_number(c, row, i, &cell[i], diag);
+    if (!status)
+        status = check_place(c, row, run, cell, last, diag);
+    if (!status)
+        status = check_counts(c, row, cell, diag);
+    if (status)
+        return status;
     memcpy(last, cell, sizeof cell);
+    run->request[(uint32_t)cell[TOKEN_REQUEST]].tokens++;
     if (!isnan(cell[TOKEN_GAP]))
         run->token[run->n_tokens++] =
             (struct compare_token){(uint32_t)cell[TOKEN_REQUEST], (uint32_t)cell[TOKEN_NUMBER], cell[TOKEN_GAP]};
+    return SMG_OK;
+}
+
+/* A request that finished has all its tokens. */
+static int check_complete(const char *path, const struct compare_run *run, struct smg_diag *diag)
+{
+    for (uint32_t r = 0; r < run->n; r++)
+        if (run->request[r].finished && run->request[r].tokens != run->request[r].cell[COMPARE_OUTPUT])
+            return smg_diag_set(diag, SMG_ERR_PARSE, "%s: %u tokens of request %u, which finished with %g", path,
+                                run->request[r].tokens, r, run->request[r].cell[COMPARE_OUTPUT]);
     return SMG_OK;
 }
 
@@ -217,7 +272,7 @@ static int read_tokens(const char *dir, struct compare_run *run, struct smg_diag
     for (size_t i = 0; i < c.rows && !status; i++)
         status = read_token(&c, i, run, last, diag);
     smg_csv_free(&c);
-    return status;
+    return status ? status : check_complete(path, run, diag);
 }
 
 /* ---- All of it ---- */

@@ -72,19 +72,41 @@ static int check_cell(const struct smg_csv *c, size_t row, size_t column, struct
 /* What no request lacks, and what there is only where tokens are. */
 static int check_there(const struct smg_csv *c, size_t row, struct smg_diag *diag)
 {
-    enum { STATUS_AT = 1, ARRIVAL = 3, PROMPT, OUTPUT, TTFT = 17, TTST };
+    enum { STATUS_AT = 1, ARRIVAL = 3, PROMPT, OUTPUT, MODE_AT = 8, TTFT = 17, TTST };
     const size_t needed[] = {ARRIVAL, PROMPT, OUTPUT};
     double tokens = 0;
+    int finished;
 
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (!smg_csv_cell(c, row, needed[i])[0])
             return smg_csv_bad_cell(c, row, needed[i], "a number", diag);
     if (smg_csv_number(c, row, OUTPUT, &tokens, diag))
         return SMG_ERR_PARSE;
-    if (!strcmp(smg_csv_cell(c, row, STATUS_AT), "finished") && !smg_csv_cell(c, row, TTFT)[0])
+    finished = !strcmp(smg_csv_cell(c, row, STATUS_AT), "finished");
+    if (finished && !smg_csv_cell(c, row, TTFT)[0])
         return smg_csv_bad_cell(c, row, TTFT, "a number, since the request finished", diag);
+    if (finished && tokens >= 2 && !smg_csv_cell(c, row, TTST)[0])
+        return smg_csv_bad_cell(c, row, TTST, "a number, since the request finished", diag);
+    if (finished && tokens >= 2 && !smg_csv_cell(c, row, MODE_AT)[0])
+        return smg_csv_bad_cell(c, row, MODE_AT, "full or selective, since the request finished", diag);
     if (tokens < 2 && smg_csv_cell(c, row, TTST)[0])
         return smg_csv_bad_cell(c, row, TTST, "nothing, since the only token is the first", diag);
+    return SMG_OK;
+}
+
+/* As the router sees them, whatever clocks others have. */
+static int check_order(const struct smg_csv *c, size_t row, struct smg_diag *diag)
+{
+    static const size_t times[] = {3, 14, 15, 16}; /* arrival, first token, second token, end */
+    double last = 0, x;
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        if (smg_csv_number(c, row, times[i], &x, diag))
+            return SMG_ERR_PARSE;
+        if (x < last)
+            return smg_csv_bad_cell(c, row, times[i], "a time that is not before those before it", diag);
+        last = isnan(x) ? last : x;
+    }
     return SMG_OK;
 }
 
@@ -97,6 +119,8 @@ int smg_requests_check(const struct smg_csv *c, uint32_t requests, struct smg_di
             status = check_cell(c, row, column, diag);
         if (!status)
             status = check_there(c, row, diag);
+        if (!status)
+            status = check_order(c, row, diag);
     }
     if (!status && c->rows != requests)
         status = smg_diag_set(diag, SMG_ERR_PARSE, "%s: %zu rows, run.json says %u requests", c->path, c->rows, requests);

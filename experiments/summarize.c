@@ -221,6 +221,7 @@ static void print_synthetic(FILE *out, const struct run *run, size_t n)
 {
     static const char *const what[] = {"importance", "selection", "workload", "tensors"};
     int any = 0;
+    size_t silent = 0;
 
     for (size_t k = 0; k < sizeof what / sizeof what[0]; k++) {
         size_t runs = 0;
@@ -233,7 +234,11 @@ static void print_synthetic(FILE *out, const struct run *run, size_t n)
             fprintf(out, " (%zu of %zu runs)", runs, n);
         any = 1;
     }
-    if (any)
+    for (size_t i = 0; i < n; i++)
+        silent += !json_is_object(run[i].synthetic);
+    if (silent)
+        fprintf(out, "%snot said by %zu of %zu runs", any ? "; " : "synthetic: ", silent, n);
+    if (any || silent)
         fputc('\n', out);
 }
 

@@ -312,6 +312,10 @@ concludes() {
     grep '^In short' "$work/stdout" | grep -qF -- "$text" || fail "plan, $name: '$text' is not in the conclusion" "$work/stdout"
 }
 concludes "default" "selective transfer is on"
+concludes "all by force" "proactive.kr_blocks has everything pushed, which takes 4.93 times the window; full transfer does as well" --set proactive.kr_blocks=40000
+concludes "more than fits" "of which 20 % fits behind prefill; proactive.kr_blocks has 50 % pushed, and what arrives late is not in these forms" --set proactive.kr_blocks=20000
+concludes "streamingllm, all of it" "nothing is left out, and attention reads all of it. Against full transfer: TTST " --set scheme=streamingllm --set decode.link_gbps=400
+concludes "full, a key in vain" "smartgen would have TTST 464.3 ms" --set scheme=full --set proactive.kr_blocks=2000
 concludes "fast links" "selective transfer is off: all of the KV fits" --set decode.link_gbps=400 --set prefill.link_gbps=400
 concludes "scheme full" "smartgen would have TTST" --set scheme=full
 concludes "eviction" "the rest is left out" --set scheme=proactive-only

@@ -160,8 +160,18 @@ mkdir "$work/drawn"
 echo mine >"$work/drawn/fig02.csv"
 must "figures over data of somebody" 2 figures fig02 -o "$work/drawn"
 one_line "figures over data of somebody"
-says "figures over data of somebody" "$work/drawn/fig02.csv: exists and is no data of a figure"
+says "figures over data of somebody" "$work/drawn/fig02.csv: exists and is none of this command's"
 leaves "figures over data of somebody" "$work/drawn" fig02.csv
+for name in fig02.svg fig02.txt report.html validation.csv validation.txt; do
+    rm -rf "$work/drawn"
+    mkdir "$work/drawn"
+    echo mine >"$work/drawn/$name"
+    must "figures over somebody's $name" 2 figures fig02 -o "$work/drawn"
+    one_line "figures over somebody's $name"
+    says "figures over somebody's $name" "$work/drawn/$name: exists and is none of this command's"
+    leaves "figures over somebody's $name" "$work/drawn" $name
+    [ "$(cat "$work/drawn/$name")" = mine ] || fail "figures over somebody's $name: written over"
+done
 must "figures into a record folder" 2 figures fig02 -o "$work/run"
 one_line "figures into a record folder"
 says "figures into a record folder" "$work/run: a record folder"

@@ -215,6 +215,13 @@ static void test_cells(void **state)
             "tokens.csv:2: field 'time_s': expected a time that is not before the token before it");
     damaged(*state, "tokens.csv", 2, "1e9",
             "tokens.csv:3: field 'time_s': expected a time that is not before the token before it");
+    damaged(*state, "requests.csv", 16, "0",
+            "requests.csv:2: field 'finish_s': expected a time that is not before those before it");
+    damaged(*state, "requests.csv", 18, "", "requests.csv:2: field 'ttst_s': expected a number, since the request finished");
+    damaged(*state, "tokens.csv", 4, "1.5", "tokens.csv:2: field 'selected_entries': expected a whole number >= 0, found '1.5'");
+    damaged(*state, "tokens.csv", 5, "9",
+            "tokens.csv:2: field 'remote_entries': expected no more than selected_entries, found '9'");
+    damaged(*state, "tokens.csv", 7, "-1", "tokens.csv:2: field 'on_demand_bytes': expected a whole number >= 0, found '-1'");
     damaged(*state, "tokens.csv", 3, "-1", "tokens.csv:2: field 'gap_s': expected a number >= 0, found '-1'");
 }
 

@@ -419,6 +419,12 @@ static void test_note(void **state)
     assert_int_equal(smg_model_note(FILE_NAME, &d), 0);
     assert_int_equal(smg_model_note("qwen3-14b", &d), 0);
     /* The size of the cache hangs on the type. */
+    write_file("{" SMALL ", \"dtype\": null, \"torch_dtpe\": \"float32\"}");
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 1);
+    assert_string_equal(d.text, FILE_NAME ": key 'torch_dtpe': is not read; did you mean 'torch_dtype'?");
+    write_file("{\"model_type\": \"gemma3\", \"dtpe\": \"float32\", \"text_config\": {" SMALL "}}");
+    assert_int_equal(smg_model_note(FILE_NAME, &d), 1);
+    assert_string_equal(d.text, FILE_NAME ": key 'dtpe': is not read; did you mean 'dtype'?");
     write_file("{" SMALL ", \"dtpye\": \"float32\"}");
     assert_int_equal(smg_model_note(FILE_NAME, &d), 1);
     assert_string_equal(d.text, FILE_NAME ": key 'dtpye': is not read; did you mean 'dtype'?");

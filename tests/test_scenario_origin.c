@@ -206,7 +206,7 @@ static void test_in_vain(void **state)
          "--set on_demand.reorder=false: key 'on_demand.reorder': has no effect with scheme: partial"},
         {{"scheme=streamingllm", "selector=hata"},
          "--set selector=hata: key 'selector': has no effect with scheme: streamingllm"},
-        {{"emu.backend=reference"}, "--set emu.backend=reference: key 'emu.backend': has no effect with emu.compute: paced"},
+        {{"scheme=hack", "gdr=false"}, "--set gdr=false: key 'gdr': has no effect with scheme: hack"},
         {{"selection.alpha=4"},
          "--set selection.alpha=4: key 'selection.alpha': has no effect: what the threshold selects is given by "
          "selection.natural; emu.compute: kernels counts by it"},

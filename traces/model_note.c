@@ -33,13 +33,15 @@ static size_t letters(const char *word)
 
 static int has_dtype(const json_t *object)
 {
-    return json_object_get(object, "dtype") != NULL || json_object_get(object, "torch_dtype") != NULL;
+    return json_is_string(json_object_get(object, "dtype")) || json_is_string(json_object_get(object, "torch_dtype"));
 }
 
-/* Either of the two names of the type will do. */
+/* Either of the two names of the type will do; none means nothing. */
 static int is_there(const json_t *object, const char *key)
 {
-    return json_object_get(object, key) != NULL || (strstr(key, "dtype") != NULL && has_dtype(object));
+    const json_t *value = json_object_get(object, key);
+
+    return (value != NULL && !json_is_null(value)) || (strstr(key, "dtype") != NULL && has_dtype(object));
 }
 
 static const char *meant(const char *key, const json_t *object)
@@ -63,13 +65,29 @@ static int is_known(const char *key)
     return known[i] != NULL;
 }
 
+/* types: of the type only, which may stand beside the text model. */
+static int note_of(const char *path, const json_t *object, int types, struct smg_diag *note)
+{
+    const char *key, *near;
+    json_t *unused;
+
+    json_object_foreach((json_t *)object, key, unused)
+    {
+        near = is_known(key) ? NULL : meant(key, object);
+        if (near != NULL && (!types || strstr(near, "dtype") != NULL)) {
+            smg_diag_set(note, SMG_OK, "%s: key '%.60s': is not read; did you mean '%s'?", path, key, near);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int smg_model_note(const char *name_or_path, struct smg_diag *note)
 {
     char path[SMG_PATH_MAX];
     struct smg_diag unread;
-    const char *key, *near;
-    json_t *root, *text, *unused;
-    int found = 0;
+    json_t *root, *text;
+    int found;
 
     if (smg_data_resolve("models", "model", name_or_path, path, &unread) != SMG_OK ||
         smg_file_json(path, &root, &unread) != SMG_OK) {
@@ -77,13 +95,9 @@ int smg_model_note(const char *name_or_path, struct smg_diag *note)
     }
     text = json_object_get(root, "text_config");
     text = json_is_object(text) ? text : root;
-    json_object_foreach(text, key, unused)
-    {
-        near = found || is_known(key) ? NULL : meant(key, text);
-        if (near != NULL) {
-            smg_diag_set(note, SMG_OK, "%s: key '%.60s': is not read; did you mean '%s'?", path, key, near);
-            found = 1;
-        }
+    found = note_of(path, text, 0, note);
+    if (!found && text != root && !has_dtype(text)) {
+        found = note_of(path, root, 1, note);
     }
     if (!found && !has_dtype(text) && !has_dtype(root)) {
         smg_diag_set(note, SMG_OK, "%s: key 'dtype' is missing: 2 bytes are taken for a number of K or V", path);

@@ -101,6 +101,14 @@ static int chooses_nothing(const struct smg_scenario *s)
     return features_of(s, &f) && (f.on_gpu || f.attend_present);
 }
 
+/* Codes stay on the GPU, all of them. */
+static int all_on_gpu(const struct smg_scenario *s)
+{
+    struct smg_features f;
+
+    return features_of(s, &f) && f.on_gpu;
+}
+
 /* Only layers 0 and 1 are pushed. */
 static int not_proactive(const struct smg_scenario *s)
 {
@@ -193,6 +201,9 @@ static const struct rule rules[] = {
     {"on_demand.reorder", switched_serial, "on_demand.parallel", NULL},
     {"on_demand.scatter_limit", switched_serial, "on_demand.parallel", NULL},
     {"selector", chooses_nothing, "scheme", NULL},
+    {"selection.cap", all_on_gpu, "scheme", NULL},
+    {"selection.natural", all_on_gpu, "scheme", NULL},
+    {"gdr", all_on_gpu, "scheme", NULL},
     {"speculative.ratio", never_speculates, "scheme", NULL},
     {"speculative.start", never_speculates, "scheme", NULL},
     {"speculative.queue", never_speculates, "scheme", NULL},
@@ -204,7 +215,6 @@ static const struct rule rules[] = {
     {"selection.hash_bits", no_hata, "selector", NULL},
     {"selection.alpha", no_kernels, NULL,
      "has no effect: what the threshold selects is given by selection.natural; emu.compute: kernels counts by it"},
-    {"emu.backend", no_kernels, "emu.compute", NULL},
     {"selection.batch_mean", NULL, NULL, "has no effect yet: each request counts by itself"},
     {"faults.at_s", nobody_dies, "faults.instance", NULL},
     {"faults.detect_s", nobody_dies, "faults.instance", NULL},
@@ -308,6 +318,7 @@ void smg_origins_no_emulation(const struct smg_origins *o, const struct smg_scen
 void smg_origins_no_simulation(const struct smg_origins *o, const struct smg_scenario *s, smg_warn_fn warn, void *arg)
 {
     static const struct rule only[] = {
+        {"emu.backend", no_kernels, "emu.compute", NULL},
         {"engine", NULL, NULL, "has no effect: only a simulation reads it"},
         {"network.latency_us", NULL, NULL,
          "has no effect: only a simulation reads it; the latency of an emulation is its fabric's"},
@@ -315,7 +326,8 @@ void smg_origins_no_simulation(const struct smg_origins *o, const struct smg_sce
     size_t i;
 
     for (i = 0; i < sizeof(only) / sizeof(only[0]); i++) {
-        if (set_by_hand(o, only[i].key) && !is_default(smg_key_find(only[i].key), s)) {
+        if (set_by_hand(o, only[i].key) && !is_default(smg_key_find(only[i].key), s) &&
+            (only[i].in_vain == NULL || only[i].in_vain(s))) {
             tell(&only[i], o, s, warn, arg);
         }
     }

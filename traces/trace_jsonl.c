@@ -170,11 +170,28 @@ static const char *misspelt(const json_t *object, const char *key)
 
     json_object_foreach((json_t *)object, name, unused)
     {
-        if (near == NULL && key != NULL && smg_text_distance(name, key) <= 2) {
+        /* "output_len" is cut off, not misspelt. */
+        int cut = strlen(name) >= 8 && key != NULL && strncmp(name, key, strlen(name)) == 0;
+
+        if (near == NULL && key != NULL && (cut || smg_text_distance(name, key) <= 2)) {
             near = name;
         }
     }
     return near;
+}
+
+int smg_jsonl_optional(const struct smg_jsonl *j, const json_t *object, const char *key, json_t **value)
+{
+    const char *near = NULL;
+
+    *value = json_object_get(object, key);
+    if (*value == NULL) {
+        near = misspelt(object, key);
+    }
+    if (near == NULL) {
+        return SMG_OK;
+    }
+    return smg_diag_set(j->rows->diag, SMG_ERR_PARSE, "%s:%u: field '%.60s': is '%s' meant?", j->rows->path, j->line, near, key);
 }
 
 int smg_jsonl_get(const struct smg_jsonl *j, const json_t *object, const char *key, const char *other, const char **found,

@@ -24,6 +24,8 @@ int smg_jsonl_each(struct smg_jsonl *j, const char *format, char *text, struct s
 
 /* "FILE:LINE: field 'NAME': expected WHAT, found VALUE". Returns SMG_ERR_PARSE. */
 int smg_jsonl_bad(const struct smg_jsonl *j, const char *field, const char *expected, const json_t *value);
+/* Value of a key that may be absent; *value is NULL then. One that is near to it is an error: it would be lost. */
+int smg_jsonl_optional(const struct smg_jsonl *j, const json_t *object, const char *key, json_t **value);
 /* Value of a key, or of its other name (NULL: it has none); *found is the name that is there, key when none is. */
 int smg_jsonl_get(const struct smg_jsonl *j, const json_t *object, const char *key, const char *other, const char **found,
                   json_t **value);

@@ -126,11 +126,14 @@ static int read_hashes(struct reader *r, const json_t *ids, struct smg_trace_row
 static int read_time(const struct reader *r, const json_t *object, double *arrival_s)
 {
     const char *field;
-    json_t *time;
+    json_t *time, *waits = json_object_get(object, "wait_for");
     int status = smg_jsonl_get(&r->json, object, "timestamp", "created_time", &field, &time);
 
     if (status != SMG_OK) {
         return status;
+    }
+    if (waits != NULL && !json_is_null(waits) && !(json_is_array(waits) && json_array_size(waits) == 0)) {
+        return smg_jsonl_bad(&r->json, "wait_for", "nothing (a row that waits for others arrives when they end)", waits);
     }
     if (time == NULL && (json_object_get(object, "delay") != NULL || json_object_get(object, "delay_ms") != NULL)) {
         return smg_jsonl_bad(&r->json, "timestamp", "milliseconds >= 0 (a row with a delay alone arrives when another one ends)",
@@ -156,10 +159,13 @@ static int read_tokens(const struct reader *r, const json_t *object, const char 
 static int read_object(void *context, const json_t *object)
 {
     struct reader *r = context;
-    const json_t *ids = json_object_get(object, "hash_ids");
+    json_t *ids = NULL;
     struct smg_trace_row row = {.line = r->json.line};
     int status = read_time(r, object, &row.arrival_s);
 
+    if (status == SMG_OK) {
+        status = smg_jsonl_optional(&r->json, object, "hash_ids", &ids);
+    }
     if (status == SMG_OK) {
         status = read_tokens(r, object, "input_length", "input_tokens", &row.prompt_tokens);
     }

@@ -111,7 +111,7 @@ const char *smg_trace_time_stamp(const char *text, int64_t *origin, double *seco
         return expected;
     }
     if (*c != '\0' && strcmp(c, "+00:00") != 0 && strcmp(c, "Z") != 0) {
-        return *c == '+' || *c == '-' ? utc : expected;
+        return utc;
     }
     if (*origin == SMG_TRACE_NO_ORIGIN) {
         *origin = days_of(year, month, date);
