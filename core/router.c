@@ -8,21 +8,24 @@
 #include "core/record.h"
 #include "core/reserve.h"
 
+/* An instance that another one has lost may be lost, or that one is: it gets new requests where there is no better one. */
+enum trust { UNUSABLE, DOUBTED, TRUSTED };
+
 struct router {
     struct smg_agent base;
     struct smg_records records;
-    uint32_t *queue;            /* ring of waiting request ids in order of arrival, [n_requests] */
+    uint32_t *queue; /* ring of waiting request ids in order of arrival, [n_requests] */
     uint32_t head, tail;
-    uint8_t *summaries;         /* [n_requests] whose summaries are still awaited, SMG_UNCOUNTED_ bits */
-    uint8_t *in_transition;     /* [n_requests] prefill started, hand-off not complete */
-    uint8_t *usable;            /* [instances] not lost, and trusted with new requests */
+    uint8_t *summaries;     /* [n_requests] whose summaries are still awaited, SMG_UNCOUNTED_ bits */
+    uint8_t *in_transition; /* [n_requests] prefill started, hand-off not complete */
+    uint8_t *usable;        /* [instances] enum trust: new requests go to those with the most of it */
     uint32_t usable_prefill, usable_decode;
-    uint32_t *computing;        /* [instances] request + 1: a prefill instance computes one prompt at a time; 0: idle */
-    uint32_t idle;              /* usable prefill instances that are idle */
-    uint32_t *active;           /* [instances] requests assigned and not finished */
-    uint32_t *transition;       /* [nodes] requests in transition towards a decode node's NIC */
-    uint32_t *starting;         /* [n_requests] scratch: requests dispatched at this instant */
-    uint32_t decoding;          /* requests that will need decode and have not failed */
+    uint32_t *computing;  /* [instances] request + 1: a prefill instance computes one prompt at a time; 0: idle */
+    uint32_t idle;        /* usable prefill instances that are idle */
+    uint32_t *active;     /* [instances] requests assigned and not finished */
+    uint32_t *transition; /* [nodes] requests in transition towards a decode node's NIC */
+    uint32_t *starting;   /* [n_requests] scratch: requests dispatched at this instant */
+    uint32_t decoding;    /* requests that will need decode and have not failed */
     uint32_t ready;
     int timer_pending, started;
     int32_t lost_status; /* of the instance that was lost last, and which it was */
@@ -67,7 +70,7 @@ static int router_allocate(struct router *r, const struct smg_world *w)
     if (!r->queue || !r->starting || !r->summaries || !r->in_transition || !r->usable || !r->computing || !r->active ||
         !r->transition)
         return SMG_ERR_NOMEM;
-    memset(r->usable, 1, instances);
+    memset(r->usable, TRUSTED, instances);
     return smg_records_init(&r->records, w->n_requests);
 }
 
@@ -110,7 +113,8 @@ static uint16_t least_active(const struct router *r, uint32_t first, uint32_t co
     uint32_t best = 0;
 
     for (uint32_t i = first; i < first + count; i++)
-        if (r->usable[i] && (!best || r->active[i] < r->active[best]))
+        if (r->usable[i] &&
+            (!best || r->usable[i] > r->usable[best] || (r->usable[i] == r->usable[best] && r->active[i] < r->active[best])))
             best = i;
     return (uint16_t)best;
 }
@@ -118,27 +122,30 @@ static uint16_t least_active(const struct router *r, uint32_t first, uint32_t co
 /* A request's turn; when its instance is not usable, the next one's. 0: none is usable. */
 static uint16_t round_robin(const struct router *r, uint32_t request, uint32_t first, uint32_t count)
 {
+    uint32_t best = 0;
+
     for (uint32_t i = 0; i < count; i++) {
         uint32_t turn = first + (request + i) % count;
-        if (r->usable[turn])
-            return (uint16_t)turn;
+        if (r->usable[turn] && (!best || r->usable[turn] > r->usable[best]))
+            best = turn;
     }
-    return 0;
+    return (uint16_t)best;
 }
 
 /* An idle prefill instance for a request, 0 when it has to wait. */
 static uint16_t pick_prefill(const struct router *r, uint32_t request)
 {
     const struct smg_world *w = r->base.world;
+    uint16_t best = 0;
 
     if (w->scenario.routing == SMG_ROUTING_ROUND_ROBIN) {
         uint16_t i = round_robin(r, request, 1, w->prefill_instances);
         return r->computing[i] ? 0 : i;
     }
     for (uint32_t i = 1; i <= w->prefill_instances; i++)
-        if (r->usable[i] && !r->computing[i])
-            return (uint16_t)i;
-    return 0;
+        if (r->usable[i] && !r->computing[i] && (!best || r->usable[i] > r->usable[best]))
+            best = (uint16_t)i;
+    return best;
 }
 
 static uint16_t pick_decode(const struct router *r, uint32_t request)
@@ -346,7 +353,7 @@ static int prefill_free(struct router *r, uint16_t prefill, uint32_t request, st
     if (r->computing[prefill] != request + 1)
         return SMG_OK;
     r->computing[prefill] = 0;
-    r->idle += r->usable[prefill];
+    r->idle += r->usable[prefill] != UNUSABLE;
     return dispatch(r, out);
 }
 
@@ -469,7 +476,7 @@ static void give_up(struct router *r, uint16_t instance, int status)
 {
     if (!r->usable[instance])
         return;
-    r->usable[instance] = 0;
+    r->usable[instance] = UNUSABLE;
     r->records.lost++;
     r->lost_status = status;
     r->lost_instance = instance;
@@ -479,6 +486,12 @@ static void give_up(struct router *r, uint16_t instance, int status)
     } else {
         r->usable_decode--;
     }
+}
+
+static void doubt(struct router *r, uint32_t instance)
+{
+    if (r->usable[instance] == TRUSTED)
+        r->usable[instance] = DOUBTED;
 }
 
 /* After a failure: the barrier may open, and there may be instances, or none, for those that wait. Arrivals of this instant wait
@@ -511,6 +524,8 @@ static int on_failed(struct router *r, const struct smg_event *e, struct smg_act
         return SMG_ERR_PROTOCOL;
     if (cut && culprit)
         give_up(r, (uint16_t)culprit, SMG_ERR_PROTOCOL);
+    else if (culprit)
+        doubt(r, culprit);
     if (q->status == SMG_REQUEST_RUNNING && all_tokens(q))
         do_without(r, request, e->peer);
     else if (q->status == SMG_REQUEST_FAILED && cut && q->reason == SMG_ERR_LOST && q->culprit == e->peer)
@@ -613,4 +628,5 @@ static const struct smg_records *router_records(const struct smg_agent *a)
     return &((const struct router *)a)->records;
 }
 
-const struct smg_agent_type smg_router_agent = {"router", router_create, router_destroy, router_step, router_records, router_reserve};
+const struct smg_agent_type smg_router_agent = {"router",    router_create,  router_destroy,
+                                                router_step, router_records, router_reserve};

@@ -6,7 +6,7 @@
 #include "core/agent.h"
 #include "core/record.h"
 
-enum { PREFILL = 1, DECODE = 2, REQUESTS = 2 };
+enum { PREFILL = 1, DECODE = 2, REQUESTS = 3 };
 
 struct stage {
     struct smg_world world;
@@ -15,12 +15,13 @@ struct stage {
     struct smg_actions actions;
 };
 
-static void set_up(struct stage *s, uint16_t instance)
+static void set_up_with(struct stage *s, uint16_t instance, uint32_t decode_instances)
 {
     memset(s, 0, sizeof *s);
     fixture_world(&s->world);
     s->world.scheme = smg_scheme_find("full");
     s->world.prefill_instances = 1;
+    s->world.decode_instances = decode_instances;
     s->world.requests = s->request;
     s->world.n_requests = REQUESTS;
     for (size_t i = 0; i < REQUESTS; i++) {
@@ -28,6 +29,11 @@ static void set_up(struct stage *s, uint16_t instance)
         s->request[i].output_tokens = 3;
     }
     assert_int_equal(smg_agent_create(&s->world, instance, &s->agent), SMG_OK);
+}
+
+static void set_up(struct stage *s, uint16_t instance)
+{
+    set_up_with(s, instance, 1);
 }
 
 static void tear_down(struct stage *s)
@@ -378,6 +384,35 @@ static void test_router_hears_the_accused_first(void **state)
     tear_down(&s);
 }
 
+/* What a prefill instance has lost may be lost, before the router knows: a new request goes there only where there is no other.
+ */
+static void test_router_doubts(void **state)
+{
+    struct smg_event e;
+    struct stage s;
+
+    (void)state;
+    set_up_with(&s, SMG_ROUTER, 2);
+    arrive(&s, 0);
+    dispatch(&s);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_DECODE, DECODE), 1);
+    e = message(SMG_MSG_FAILED, PREFILL, 0);
+    e.msg.u.failed.status = SMG_ERR_LOST;
+    e.msg.u.failed.instance = DECODE;
+    step(&s, &e);
+    assert_int_equal(smg_agent_records(s.agent)->lost, 0);
+    arrive(&s, 1);
+    dispatch(&s);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_DECODE, DECODE), 0);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_DECODE, DECODE + 1), 1);
+    lose(&s, DECODE + 1);
+    say(&s, SMG_MSG_FAILED, PREFILL, 1); /* its GPU is free */
+    arrive(&s, 2);
+    dispatch(&s);
+    assert_int_equal(wanted(&s, SMG_ACT_SEND, SMG_MSG_DECODE, DECODE), 1);
+    tear_down(&s);
+}
+
 /* ---- What no correct driver sends ---- */
 
 static struct smg_event done(enum smg_purpose purpose, uint32_t request)
@@ -500,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_decode_loses_prefill),
         cmocka_unit_test(test_router_has_no_prefill_left),
         cmocka_unit_test(test_router_hears_the_accused_first),
+        cmocka_unit_test(test_router_doubts),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_prefill_refuses),
     };
