@@ -215,6 +215,23 @@ static void drop(struct child_arg *arg)
     smg_compute_plan_destroy(arg->plan);
 }
 
+/* Those that have joined a run that does not begin are told why. */
+static void dismiss(uint32_t instances, const int *fd, int status, const struct smg_diag *diag)
+{
+    struct smg_harness_ending e = {.status = status};
+    struct smg_harness h;
+
+    snprintf(e.why, sizeof e.why, "the router ended the run: %.200s", diag->text[0] ? diag->text : smg_status_string(status));
+    if (!smg_harness_of_router(instances, fd, &h)) {
+        smg_harness_stop(&h, &e);
+        smg_harness_close(&h);
+        return;
+    }
+    for (uint32_t i = 1; i < instances; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+}
+
 /* Waits for the instances of a cluster. */
 static int gather(const struct smg_emu_config *config, uint32_t instances, struct smg_harness *h, struct smg_diag *diag)
 {
@@ -231,9 +248,8 @@ static int gather(const struct smg_emu_config *config, uint32_t instances, struc
         status = smg_join_gather(listening, instances, &c->token, c->geometry, config->stall_timeout_s, config->stop, fd, diag);
     if (!status)
         status = smg_harness_of_router(instances, fd, h);
-    for (uint32_t i = 1; i < instances && status && fd; i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
+    if (status && fd)
+        dismiss(instances, fd, status, diag);
     if (listening >= 0)
         close(listening);
     free(fd);

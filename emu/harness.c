@@ -74,6 +74,7 @@ static void become_child(struct smg_harness *h, uint16_t self, int fd)
     h->fd[0] = fd;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGINT, SIG_IGN); /* the parent decides */
+    signal(SIGTERM, SIG_IGN);
 }
 
 static int fork_one(struct smg_harness *h, uint16_t i, int (*child)(void *, struct smg_harness *), void *arg)

@@ -102,6 +102,7 @@ refused "unknown ranking" profil profile proactive.ranking -- sim "$small" --set
 refused "unknown selector" infinigem infinigen selector -- sim "$small" --set selector=infinigem OUT
 refused "unknown engine" nativ native engine -- sim "$small" --engine nativ OUT
 refused "unknown data set" multifieldqb multifieldqa -- sim --set workload.dataset=multifieldqb --set model=qwen3-8b OUT
+refused "missing lengths" "key 'workload.lengths': ./none: cannot open" -- sim --set workload.kind=poisson --set workload.rate=1 --set workload.lengths=./none OUT
 refused "missing importance file" nosuchfile -- sim "$small" --set proactive.importance=nosuchfile OUT
 refused "missing trace" nosuchtrace -- sim "$small" --set workload.kind=trace --set workload.file=nosuchtrace OUT
 refused "trace without a file" workload.file -- sim "$small" --set workload.kind=trace OUT

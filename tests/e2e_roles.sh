@@ -14,6 +14,7 @@ settings="--set proactive.kr_blocks=100 --set workload.output_tokens=5 --timeout
 router() {
     local name=$1 i
     shift
+    : >"$work/$name.err" # the one that is started makes it in its own time
     "$SMARTGEN" emu "$small" $settings --role router --router 127.0.0.1:0 -o "$work/$name" "$@" >"$work/$name.out" 2>"$work/$name.err" &
     pid=$!
     port=
@@ -105,6 +106,12 @@ rc=0
 [ "$rc" -eq 1 ] || fail "nobody joins: exit status $rc, expected 1" "$work/stderr"
 says "nobody joins" "0 of 4 instances have joined within 0.2 s; missing: 1 2 3 4"
 [ ! -e "$work/missing" ] || fail "nobody joins: a folder is left"
+router short --timeout 4
+instance 1 prefill
+ended short 1
+[ "$statuses" = "1 " ] || fail "short: the instance that joined ends with $statuses" "$work/1.err"
+grep -qx "smartgen: instance 1: the router ended the run: 1 of 4 instances have joined within 4 s; missing: 2 3 4" "$work/1.err" ||
+    fail "short: the instance that joined is not told why" "$work/1.err"
 must "no router" 1 emu "$small" --role decode --router 127.0.0.1:1 --timeout 0.2
 says "no router" "no router answers at '127.0.0.1:1' within 0.2 s"
 ok "missing instances, and a missing router, are named"

@@ -320,6 +320,7 @@ void smg_origins_no_simulation(const struct smg_origins *o, const struct smg_sce
     static const struct rule only[] = {
         {"emu.backend", no_kernels, "emu.compute", NULL},
         {"engine", NULL, NULL, "has no effect: only a simulation reads it"},
+        {"faults.instance", NULL, NULL, "has no effect: only a simulation reads it; emu.fault does it here"},
         {"network.latency_us", NULL, NULL,
          "has no effect: only a simulation reads it; the latency of an emulation is its fabric's"},
     };

@@ -30,7 +30,7 @@ struct smg_recording {
 
 static int map_file(struct smg_recording *r, struct smg_diag *diag)
 {
-    int fd = open(r->path, O_RDONLY | O_CLOEXEC);
+    int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe nobody is waited for: it cannot be mapped */
     struct stat info;
     void *at;
 
@@ -40,6 +40,10 @@ static int map_file(struct smg_recording *r, struct smg_diag *diag)
     }
     if (S_ISDIR(info.st_mode)) {
         smg_diag_set(diag, SMG_ERR_IO, "%.200s: cannot open: %s", r->path, strerror(EISDIR));
+        goto err_close;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        smg_diag_set(diag, SMG_ERR_IO, "%.200s: expected a file, found a pipe, socket or device", r->path);
         goto err_close;
     }
     r->bytes = (size_t)info.st_size;

@@ -119,10 +119,12 @@ static int make_drawn(struct smg_world *w, struct smg_diag *diag)
     }
     status = smg_lengths_open(s->workload.lengths, &lengths, &found);
     if (status != SMG_OK) {
-        if (diag != NULL) {
-            *diag = found;
-        }
-        return status;
+        /* What is wrong inside a file begins with that file. */
+        return smg_diag_set(diag, status, "%s%.480s",
+                            strncmp(found.text, "key '", 5) != 0 && (status == SMG_ERR_IO || status == SMG_ERR_NOT_FOUND)
+                                ? "key 'workload.lengths': "
+                                : "",
+                            found.text);
     }
     w->workload_note = found;
     status = make_synthetic(w, lengths, diag);
