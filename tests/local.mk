@@ -196,10 +196,13 @@ tests_test_agent_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,
 SMG_EMU_WRAP = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=waitpid,--wrap=_exit \
 	-Wl,--wrap=smg_harness_start,--wrap=smg_fabric_write,--wrap=smg_fabric_send,--wrap=smg_fabric_recv \
 	-Wl,--wrap=smg_fabric_register,--wrap=smg_fabric_poll
-# The CUDA driver, which is loaded.
+# The CUDA driver, which is loaded; without CUDA there is nothing to answer for.
 tests_test_gpu_memory_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-tests_test_gpu_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror \
+tests_test_gpu_memory_LDFLAGS = $(AM_LDFLAGS)
+if HAVE_CUDA
+tests_test_gpu_memory_LDFLAGS += -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror \
 	-Wl,--wrap=smg_fabric_register_gpu
+endif
 tests_test_emu_inject_LDFLAGS = $(AM_LDFLAGS) $(SMG_EMU_WRAP)
 tests_test_emu_allocations_LDFLAGS = $(AM_LDFLAGS) $(SMG_EMU_WRAP)
 
