@@ -21,7 +21,7 @@ static void set_up_with(struct stage *s, uint16_t instance, uint32_t decode_inst
     fixture_world(&s->world);
     s->world.scheme = smg_scheme_find("full");
     s->world.prefill_instances = 1;
-    s->world.decode_instances = decode_instances;
+    s->world.decode_instances = s->world.scenario.decode.nodes = decode_instances; /* one on each node, at most */
     s->world.requests = s->request;
     s->world.n_requests = REQUESTS;
     for (size_t i = 0; i < REQUESTS; i++) {
