@@ -403,8 +403,7 @@ int smg_cmd_emu(const struct smg_args *a)
     if (code)
         return code;
     smg_cli_warn(&s, &w);
-    if (!cluster || !strcmp(a->role, "all") || !strcmp(a->role, "router"))
-        smg_cli_timeline(a, &w);
+    smg_cli_timeline(a, &w);
     bytes = least_bytes(&w);
     if (bytes > MANY_BYTES)
         print_many("warning: ", bytes, "are to be moved and verified on this host");

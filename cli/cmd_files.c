@@ -151,15 +151,15 @@ static int says(const char *outdir, const char *name, const char *text)
 
 static int refuse_foreign(const char *outdir, const char *name, const char *why, struct smg_diag *diag)
 {
-    snprintf(diag->text, sizeof diag->text, "%.250s/%s: exists and is none of this command's (%.100s); choose another folder", outdir,
-             name, why);
+    snprintf(diag->text, sizeof diag->text, "%.250s/%s: exists and is none of this command's (%.100s); choose another folder",
+             outdir, name, why);
     return SMG_ERR_INVALID;
 }
 
 /* A figure's files lie beside its caption, "figNN. Title."; without one they are somebody's. */
 static int check_figure(const char *outdir, const char *id, struct smg_diag *diag)
 {
-    static const char *const endings[] = {".csv", "-tokens.csv", ".svg", ".png", ".txt"};
+    static const char *const endings[] = {".csv", "-tokens.csv", ".svg", "-narrow.svg", ".png", ".txt"};
     char name[SMG_NAME_MAX + 16], caption[SMG_NAME_MAX + 16], begins[SMG_NAME_MAX + 16], why[SMG_NAME_MAX + 64];
 
     snprintf(caption, sizeof caption, "%s.txt", id);
@@ -201,10 +201,10 @@ static int check_folder(const char *outdir, const struct smg_args *a, struct smg
         return SMG_ERR_INVALID;
     }
     for (const char *const *id = smg_figure_ids; *id && !status; id++) {
-        int wanted = !a->n_operands && !strncmp(*id, "fig", 3);
+        int wanted = !a->n_operands;
         for (size_t i = 0; i < a->n_operands; i++)
-            wanted |= !strcmp(a->operand[i], *id) && !strncmp(*id, "fig", 3);
-        if (wanted)
+            wanted |= !strcmp(a->operand[i], *id);
+        if (wanted && !strncmp(*id, "fig", 3)) /* the validation is checked with the report */
             status = check_figure(outdir, *id, diag);
     }
     return status ? status : check_report(outdir, diag);

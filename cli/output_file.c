@@ -108,10 +108,12 @@ int smg_output_check(const char *path, const struct smg_output_kind *kind)
 
 int smg_output_write(const char *path, void (*write)(const void *what, FILE *f), const void *what)
 {
-    FILE *f = fopen(claimed.path, "w");
-    int bad = !f;
+    FILE *f;
+    int bad;
 
-    errno = 0;
+    errno = 0; /* a failed write may leave none */
+    f = fopen(claimed.path, "w");
+    bad = !f;
     if (f) {
         write(what, f);
         bad = fflush(f) != 0 || ferror(f); /* where a full disk shows: the reason is asked before anything else is */

@@ -156,7 +156,8 @@ void smg_cli_timeline(const struct smg_args *a, struct smg_world *w)
     if (!a->timeline)
         return;
     w->scenario.records.timeline = 1;
-    if (!a->output)
+    /* An instance of several hosts has no folder of its own; of a rank only the program that starts it knows what it is. */
+    if (!a->output && (!a->role || !strcmp(a->role, "all") || !strcmp(a->role, "router")))
         smg_cli_warning(NULL, "--timeline: has no effect without -o DIR: timeline.json is a file of the record folder");
 }
 
@@ -228,14 +229,13 @@ static void warn_many_blocks(const struct smg_scenario *s, const struct smg_worl
     struct smg_diag text;
 
     smg_scheme_features(w, &features);
-    if (features.always_full)
-        return; /* told already */
-
+    if (features.always_full || s->proactive.kr_blocks == SMG_KR_AUTO || !s->proactive.enabled)
+        return; /* nobody asked for it, or it is told already */
     for (uint32_t i = 0; i < w->n_requests; i++) {
         smg_scheme_grid(w, w->requests[i].prompt_tokens, &grid);
         most = smg_grid_total_blocks(&grid) > most ? smg_grid_total_blocks(&grid) : most;
     }
-    if (s->proactive.kr_blocks == SMG_KR_AUTO || s->proactive.kr_blocks <= most || !s->proactive.enabled)
+    if (s->proactive.kr_blocks <= most)
         return;
     snprintf(text.text, sizeof text.text,
              "key 'proactive.kr_blocks': %u is more than the %u blocks that a prompt has: all are pushed", s->proactive.kr_blocks,

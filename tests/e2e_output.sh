@@ -162,7 +162,7 @@ must "figures over data of somebody" 2 figures fig02 -o "$work/drawn"
 one_line "figures over data of somebody"
 says "figures over data of somebody" "$work/drawn/fig02.csv: exists and is none of this command's"
 leaves "figures over data of somebody" "$work/drawn" fig02.csv
-for name in fig02.svg fig02.txt report.html validation.csv validation.txt; do
+for name in fig02.svg fig02-narrow.svg fig02.txt report.html validation.csv validation.txt; do
     rm -rf "$work/drawn"
     mkdir "$work/drawn"
     echo mine >"$work/drawn/$name"

@@ -80,6 +80,15 @@ for name in "prefill 1" "decode 4"; do
     grep -q "$name" "$work/ranks/timeline.json" || fail "the timeline has nothing of $name"
 done
 ok "ranks from the environment, with a timeline of all"
+OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=5 router auto --role auto --timeline
+for n in 1 2 3; do
+    instance $n prefill --timeline
+done
+instance 4 decode
+ended auto 0
+grep -q "decode 4" "$work/auto/timeline.json" || fail "rank 0 writes no timeline"
+[ ! -s "$work/1.err" ] || fail "an instance warns of a timeline that is the router's" "$work/1.err"
+ok "one command line for all ranks, --timeline too"
 
 # Strangers and others that do not belong are told so, and the run goes on without them.
 router strangers
